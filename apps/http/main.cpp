@@ -1,0 +1,30 @@
+// rota-http: the sample application. Options and what becomes of failures; see program.cpp for the
+// rest.
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <optional>
+
+#include <spdlog/spdlog.h>
+
+#include "logging.hpp"
+#include "process.hpp"
+#include "program.hpp"
+#include "settings.hpp"
+
+int main(int argc, char** argv) {
+    rota_http::prepare_process();
+    try {
+        rota_http::settings from;
+        if (const auto code = rota_http::read_command_line(argc, argv, from, std::cout, std::cerr))
+            return *code;
+        const rota_http::logging log(from.log_level);
+        rota_http::program served(from);
+        served.run();
+        spdlog::info("done");
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "rota-http: %s\n", e.what());
+        return 1;
+    }
+    return 0;
+}

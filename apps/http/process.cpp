@@ -1,0 +1,37 @@
+#include "process.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <limits>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace rota_http {
+
+void prepare_process() noexcept {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+        // The lowest free number is taken, and those below are open.
+        if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)::open("/dev/null", O_RDWR);
+    }
+    std::signal(SIGPIPE, SIG_IGN);
+    sigset_t ends;
+    ::sigemptyset(&ends);
+    ::sigaddset(&ends, SIGINT);
+    ::sigaddset(&ends, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+}
+
+std::size_t raise_descriptor_limit() noexcept {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return std::numeric_limits<std::size_t>::max();
+    const rlimit wanted{.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &wanted) == 0)
+        limit = wanted;
+    return limit.rlim_cur;
+}
+
+} // namespace rota_http

@@ -1,0 +1,136 @@
+#include "program.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "jobs/routes.hpp"
+#include "process.hpp"
+#include "samples.hpp"
+
+namespace rota_http {
+namespace {
+
+jobs::service_options service_options(const settings& from) {
+    jobs::service_options options;
+    options.lease = from.lease;
+    options.jobs_max = from.max_jobs;
+    return options;
+}
+
+rota::io::context_options context_options(const settings& from) {
+    rota::io::context_options options;
+    options.workers = from.workers;
+    options.reactor.topology = from.topology;
+    options.reactor.backend = from.backend;
+    return options;
+}
+
+void log_access(const rota::http::access_entry& entry) {
+    spdlog::info("{} \"{} {}\" {} {} bytes {} us", entry.peer, entry.method, entry.target,
+                 entry.status, entry.bytes_sent, entry.took.count());
+}
+
+/// As many as there can be descriptors for.
+std::size_t possible_connections(std::size_t wanted) {
+    const std::size_t limit = raise_descriptor_limit();
+    const std::size_t possible = connections_within(limit);
+    if (wanted <= possible)
+        return wanted;
+    spdlog::warn("{} descriptors are allowed (ulimit -n): {} connections at once instead of {}",
+                 limit, possible, wanted);
+    return possible;
+}
+
+/// Whoever looks for the file never sees half of it.
+void write_port_file(const std::string& path, std::uint16_t port) {
+    const std::string half = path + ".new";
+    std::FILE* const file = std::fopen(half.c_str(), "w");
+    bool written = file != nullptr && std::fprintf(file, "%u\n", unsigned{port}) > 0;
+    if (file != nullptr)
+        written &= std::fclose(file) == 0;
+    if (!written || std::rename(half.c_str(), path.c_str()) != 0) {
+        spdlog::error("cannot write {}: {}", path,
+                      std::system_category().default_error_condition(errno).message());
+    }
+}
+
+struct drain_queues {
+    jobs::service* queues;
+    void operator()() const noexcept { queues->drain(); }
+};
+
+} // namespace
+
+program::program(const settings& from)
+    : settings_(from), queues_(service_options(from)), context_(context_options(from)),
+      server_(context_, routes(from), server_options(from)) {
+    inspected_ = {.context = &context_, .server = &server_, .queues = &queues_};
+}
+
+program::~program() = default;
+
+rota::http::server_options program::server_options(const settings& from) {
+    rota::http::server_options options;
+    options.listen.push_back(rota::io::endpoint::ip(from.host, from.port));
+    if (!from.unix_path.empty())
+        options.listen.push_back(rota::io::endpoint::unix_path(from.unix_path));
+    options.max_connections = possible_connections(from.max_connections);
+    options.drain_timeout = from.drain_timeout;
+    rota::http::server_limits& limits = options.limits;
+    limits.header_timeout = from.header_timeout;
+    limits.body_timeout = from.body_timeout;
+    limits.idle_timeout = from.idle_timeout;
+    limits.send_timeout = from.send_timeout;
+    // Handlers that read content say how much they take; what adds jobs line by line takes any
+    // amount, in constant memory.
+    limits.parser.body_bytes_max = std::numeric_limits<std::uint64_t>::max();
+    if (from.access_log)
+        options.hooks.on_access = log_access;
+    options.hooks.on_error = [](std::string_view message) { spdlog::error("{}", message); };
+    return options;
+}
+
+rota::http::router program::routes(const settings& from) {
+    rota::http::router all;
+    add_samples(all, from.max_body);
+    add_inspection(all, inspected_);
+    all.mount("/v1/queues", jobs::routes(queues_));
+    return all;
+}
+
+void program::announce(const std::string& port_file) const {
+    const std::vector<rota::io::endpoint> where = server_.listening();
+    if (where.empty())
+        return;
+    spdlog::info("rota-http " ROTA_VERSION " serves http://{}/", where.front().to_string());
+    if (!port_file.empty())
+        write_port_file(port_file, where.front().port());
+}
+
+void program::run() {
+    const std::jthread announcer([this] { announce(settings_.port_file); });
+    const std::stop_callback on_drain(server_.drain_token(), drain_queues{&queues_});
+    const rota::routine_ptr leases =
+        context_.workers().spawn(queues_.end_leases(), {.name = "end of leases"});
+    std::exception_ptr error;
+    try {
+        server_.run_until_signalled();
+    } catch (...) {
+        error = std::current_exception();
+    }
+    leases->request_stop();
+    leases->wait_stopped();
+    if (error)
+        std::rethrow_exception(error);
+}
+
+} // namespace rota_http

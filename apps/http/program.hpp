@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+
+#include <rota/http/server.hpp>
+#include <rota/io/context.hpp>
+
+#include "inspection.hpp"
+#include "jobs/service.hpp"
+#include "settings.hpp"
+
+namespace rota_http {
+
+/// The sample application, wired together: queues, reactor, routes, server. Made and run by main().
+class program {
+public:
+    /// Throws what io::context and http::server throw for settings that cannot be had.
+    explicit program(const settings& from);
+    ~program();
+    program(const program&) = delete;
+    program& operator=(const program&) = delete;
+
+    /// Serves until SIGINT or SIGTERM, then drains. Throws std::system_error if it cannot listen.
+    void run();
+
+private:
+    [[nodiscard]] static rota::http::server_options server_options(const settings& from);
+    [[nodiscard]] rota::http::router routes(const settings& from);
+    void announce(const std::string& port_file) const;
+
+    const settings settings_;
+    jobs::service queues_;
+    inspected inspected_;
+    rota::io::context context_;
+    rota::http::server server_;
+};
+
+} // namespace rota_http

@@ -1,0 +1,149 @@
+#include "samples.hpp"
+
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <rota/http/error.hpp>
+#include <rota/sleep.hpp>
+
+#include "echo_memory.hpp"
+#include "front_page.hpp"
+
+namespace rota_http {
+namespace {
+
+using rota::task;
+using rota::http::body_reader;
+using rota::http::body_writer;
+using rota::http::http_error;
+using rota::http::request;
+using rota::http::response;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t sleep_max_ms = 60'000;
+constexpr std::uint64_t stream_lines_max = 10'000;
+constexpr std::uint64_t stream_interval_max_ms = 10'000;
+
+/// A whole number of decimal digits up to `max`.
+std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t max) {
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || stop != end || number > max)
+        return std::nullopt;
+    return number;
+}
+
+response hello(const request& req) {
+    return response::text("Hello, " + std::string(req.param("name")) + "!\n");
+}
+
+task<response> sleep_then_answer(request& req) {
+    const std::optional<std::uint64_t> ms = parse_number(req.param("ms"), sleep_max_ms);
+    if (!ms)
+        throw http_error(400, "the path is /sleep/{ms} with 0 to 60000 milliseconds");
+    co_await rota::sleep_for(milliseconds(*ms));
+    co_return response::text("slept " + std::to_string(*ms) + " ms\n");
+}
+
+task<void> write_lines(body_writer* to, std::uint64_t lines, milliseconds interval) {
+    for (std::uint64_t i = 1; i <= lines; ++i) {
+        if (i > 1 && interval.count() > 0)
+            co_await rota::sleep_for(interval);
+        std::string line = "line " + std::to_string(i) + " of " + std::to_string(lines) + '\n';
+        co_await to->write_owned(std::move(line));
+    }
+}
+
+response stream_lines(const request& req) {
+    const auto lines = parse_number(req.query("lines").value_or("10"), stream_lines_max);
+    const auto interval =
+        parse_number(req.query("interval_ms").value_or("100"), stream_interval_max_ms);
+    if (!lines || !interval)
+        throw http_error(400, "lines is 0 to 10000, interval_ms 0 to 10000");
+    return response::stream([count = *lines, every = milliseconds(*interval)](
+                                body_writer& to) { return write_lines(&to, count, every); },
+                            "text/plain; charset=utf-8");
+}
+
+// --- /echo ---
+
+task<void> echo_on(body_reader* from, std::string begin, std::uint64_t bytes_max, body_writer* to) {
+    std::uint64_t echoed = begin.size();
+    co_await to->write_owned(std::move(begin));
+    for (;;) {
+        const std::string_view piece = co_await from->read();
+        if (piece.empty())
+            co_return;
+        echoed += piece.size();
+        if (echoed > bytes_max)
+            throw http_error(413, "content too large"); // cuts the connection: the answer has begun
+        co_await to->write(piece);
+    }
+}
+
+response echo_as_it_comes(body_reader& from, std::string begin, std::uint64_t bytes_max,
+                          std::string_view type) {
+    const std::optional<std::uint64_t> length = from.length();
+    auto producer = [&from, bytes_max, begin = std::move(begin)](body_writer& to) mutable {
+        return echo_on(&from, std::move(begin), bytes_max, &to);
+    };
+    return length ? response::stream(*length, std::move(producer), type)
+                  : response::stream(std::move(producer), type);
+}
+
+/// Content is answered when its end has been seen, so that content which is bad or too large gets
+/// an error, and a client may send all of it before it reads. When the memory for that is used up,
+/// it is sent back while it comes.
+task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_memory> memory) {
+    const std::string type(req->header("Content-Type").value_or("application/octet-stream"));
+    body_reader& body = req->body();
+    if (body.length().value_or(0) > bytes_max)
+        throw http_error(413, "content too large");
+    const auto room = std::make_shared<echo_memory::share>(*memory);
+    std::string content;
+    for (;;) {
+        const std::string_view piece = co_await body.read();
+        if (piece.empty())
+            break;
+        if (piece.size() > bytes_max - content.size())
+            throw http_error(413, "content too large");
+        content.append(piece);
+        if (!room->reach(content.size())) {
+            response streamed = echo_as_it_comes(body, std::move(content), bytes_max, type);
+            co_return std::move(streamed);
+        }
+    }
+    // What it keeps counts until it has been sent.
+    const std::size_t length = content.size();
+    auto producer = [room, memory, content = std::move(content)](body_writer& to) mutable {
+        return to.write_owned(std::move(content));
+    };
+    response whole = response::stream(length, std::move(producer), type);
+    co_return std::move(whole);
+}
+
+} // namespace
+
+void add_samples(rota::http::router& to, std::uint64_t echo_bytes_max,
+                 std::size_t echo_memory_bytes) {
+    const auto memory = std::make_shared<echo_memory>(echo_memory_bytes);
+    to.get("/", [] { return response::fixed(front_page, "text/html; charset=utf-8"); })
+        .get("/plaintext", [] { return response::fixed("Hello, World!"); })
+        .get("/json",
+             [] { return response::fixed(R"({"message":"Hello, World!"})", "application/json"); })
+        .get("/hello/{name}", hello)
+        .get("/sleep/{ms}", sleep_then_answer)
+        .get("/stream", stream_lines)
+        .post("/echo", [echo_bytes_max, memory](request& req) {
+            return echo(&req, echo_bytes_max, memory);
+        });
+}
+
+} // namespace rota_http

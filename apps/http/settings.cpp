@@ -1,0 +1,210 @@
+#include "settings.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include <rota/io/endpoint.hpp>
+
+#include "units.hpp"
+
+namespace rota_http {
+namespace {
+
+constexpr const char* description =
+    "Serves the sample application of Rota: small pages to try a client on, a job queue,\n"
+    "and a look into the server that serves them. Start it and open http://127.0.0.1:8080/.";
+
+constexpr const char* examples = R"(Times are like 500ms, 10s, 5m, 1h; sizes like 64K, 16M, 1G.
+
+Examples:
+  rota-http                                   on http://127.0.0.1:8080/, this machine only
+  rota-http --host 0.0.0.0 --port 80          for everybody
+  rota-http --unix /run/rota.sock             also there; curl has --unix-socket
+  rota-http --port 0 --port-file port.txt     a free port, written to a file
+  rota-http --workers 1 --log-level debug     on one worker, and with more words
+  rota-http --topology per_worker             a ring for each worker instead of two for all
+
+SIGTERM or SIGINT: no new clients, requests in flight are answered, then exit code 0;
+once more: at once. Other exit codes: 1 it cannot serve, 2 the command line is wrong.)";
+
+/// A range that is not told of twice: the help says it in words.
+template <class Number>
+CLI::Validator between(Number least, Number most) {
+    CLI::Validator range = CLI::Range(least, most);
+    range.description("");
+    return range;
+}
+
+/// An option whose text is handed to `take`, which throws CLI::ValidationError for what it does not
+/// like.
+CLI::Option* add_text(CLI::App& app, const std::string& name, const std::string& help,
+                      std::function<void(const std::string&)> take) {
+    CLI::callback_t callback = [take = std::move(take)](const CLI::results_t& words) {
+        take(words.back());
+        return true;
+    };
+    return app.add_option(name, std::move(callback), help);
+}
+
+/// An option with a value that is read by `parse`, which gives an optional.
+template <class Value, class Parse, class Show>
+CLI::Option* add_parsed(CLI::App& app, const std::string& name, Value& into, Parse parse, Show show,
+                        const std::string& type, const std::string& help,
+                        const std::string& complaint, Value least = Value{1}) {
+    return add_text(app, name, help,
+                    [&into, parse, name, complaint, least](const std::string& text) {
+                        const auto value = parse(text);
+                        if (!value || *value < least)
+                            throw CLI::ValidationError(name, '"' + text + "\" is " + complaint);
+                        into = *value;
+                    })
+        ->type_name(type)
+        ->default_str(show(into));
+}
+
+void add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds& into,
+              const std::string& help, std::chrono::milliseconds least) {
+    const auto show = [](std::chrono::milliseconds t) { return to_text(t); };
+    add_parsed(app, name, into, parse_duration, show, "TIME", help, "no time: try 500ms, 10s or 5m",
+               least)
+        ->group("Limits");
+}
+
+template <class Enum>
+void add_choice(CLI::App& app, const std::string& name, Enum& into,
+                const std::map<std::string, Enum>& choices, const std::string& help) {
+    std::string shown;
+    for (const auto& [word, value] : choices) {
+        if (value == into)
+            shown = word;
+    }
+    add_text(app, name, help,
+             [&into, choices, name](const std::string& text) {
+                 const auto found = choices.find(text);
+                 if (found != choices.end()) {
+                     into = found->second;
+                     return;
+                 }
+                 std::string words;
+                 for (const auto& choice : choices)
+                     words += (words.empty() ? "" : ", ") + choice.first;
+                 throw CLI::ValidationError(name, '"' + text + "\" is none of " + words);
+             })
+        ->type_name("WORD")
+        ->default_str(shown);
+}
+
+void add_listening(CLI::App& app, settings& s) {
+    app.add_option("--host", s.host, "IPv4 or IPv6 address to listen on; * is every one")
+        ->capture_default_str()
+        ->type_name("ADDRESS");
+    app.add_option("--port", s.port, "Port to listen on; 0 takes a free one")
+        ->capture_default_str()
+        ->type_name("NUMBER")
+        ->check(between(0, 65535));
+    app.add_option("--unix", s.unix_path, "Listen on this Unix socket too")->type_name("PATH");
+    app.add_option("--port-file", s.port_file, "Write the port to this file once it listens")
+        ->type_name("PATH");
+}
+
+void add_running(CLI::App& app, settings& s) {
+    using rota::io::backend_kind;
+    using rota::io::topology;
+    app.add_option("--workers", s.workers, "Threads that run handlers; 0: one for each core")
+        ->capture_default_str()
+        ->type_name("NUMBER")
+        ->check(between(0, 256));
+    add_choice<topology>(
+        app, "--topology", s.topology,
+        {{"split", topology::split}, {"per_worker", topology::per_worker}},
+        "split: one ring receives for all workers, one sends; per_worker: each has its own");
+    add_choice<backend_kind>(app, "--backend", s.backend,
+                             {{"auto", backend_kind::automatic},
+                              {"io_uring", backend_kind::io_uring},
+                              {"epoll", backend_kind::epoll}},
+                             "What carries the bytes; auto: io_uring if the kernel has it");
+    add_choice<spdlog::level::level_enum>(app, "--log-level", s.log_level,
+                                          {{"trace", spdlog::level::trace},
+                                           {"debug", spdlog::level::debug},
+                                           {"info", spdlog::level::info},
+                                           {"warning", spdlog::level::warn},
+                                           {"error", spdlog::level::err},
+                                           {"off", spdlog::level::off}},
+                                          "How much is said on stderr");
+    app.add_flag("--access-log", s.access_log, "Log every request, at level info");
+}
+
+void add_limits(CLI::App& app, settings& s) {
+    using std::chrono::milliseconds;
+    app.add_option("--max-connections", s.max_connections,
+                   "Connections at once; more clients wait to be accepted")
+        ->capture_default_str()
+        ->type_name("NUMBER")
+        ->check(between(1, 10'000'000))
+        ->group("Limits");
+    add_parsed(app, "--max-body", s.max_body, parse_bytes, bytes_to_text, "SIZE",
+               "Content of a request to /echo", "no size: try 64K or 16M")
+        ->group("Limits");
+    add_time(app, "--header-timeout", s.header_timeout, "For the head of a request to arrive",
+             milliseconds(1));
+    add_time(app, "--body-timeout", s.body_timeout, "Waiting for the content of a request, in all",
+             milliseconds(1));
+    add_time(app, "--idle-timeout", s.idle_timeout, "Between two requests of a connection",
+             milliseconds(1));
+    add_time(app, "--send-timeout", s.send_timeout, "For a client to take a piece of its answer",
+             milliseconds(1));
+    add_time(app, "--drain-timeout", s.drain_timeout,
+             "For requests in flight when the server is to end", milliseconds(0));
+    add_time(app, "--lease", s.lease, "Until a job that was taken and not acknowledged comes back",
+             milliseconds(1));
+    app.add_option("--max-jobs", s.max_jobs, "Jobs in one queue")
+        ->capture_default_str()
+        ->type_name("NUMBER")
+        ->check(between(std::size_t{1}, std::size_t{1'000'000'000}))
+        ->group("Limits");
+}
+
+} // namespace
+
+std::optional<int> read_command_line(int argc, const char* const* argv, settings& into,
+                                     std::ostream& out, std::ostream& err) {
+    CLI::App app(description, "rota-http");
+    app.get_formatter()->column_width(32);
+    add_listening(app, into);
+    add_running(app, into);
+    add_limits(app, into);
+    app.set_version_flag("--version", "rota-http " ROTA_VERSION);
+    app.footer(examples);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForVersion& e) {
+        out << e.what() << '\n';
+        return 0;
+    } catch (const CLI::Success&) {
+        out << app.help();
+        return 0;
+    } catch (const CLI::ParseError& e) {
+        std::string message = e.what();
+        std::ranges::replace(message, '\n', ' ');
+        err << "rota-http: " << message << " (see --help)\n";
+        return 2;
+    }
+    try {
+        (void)rota::io::endpoint::ip(into.host, into.port);
+        if (!into.unix_path.empty())
+            (void)rota::io::endpoint::unix_path(into.unix_path);
+    } catch (const std::invalid_argument& e) {
+        err << "rota-http: " << e.what() << " (see --help)\n";
+        return 2;
+    }
+    return std::nullopt;
+}
+
+} // namespace rota_http

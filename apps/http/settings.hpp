@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include <rota/io/options.hpp>
+#include <spdlog/common.h>
+
+namespace rota_http {
+
+/// What the command line says.
+struct settings {
+    using milliseconds = std::chrono::milliseconds;
+
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 8080;
+    std::string unix_path{}; ///< empty: none
+    std::string port_file{}; ///< empty: none
+
+    std::size_t workers = 0; ///< 0: one for each core
+    rota::io::topology topology = rota::io::topology::split;
+    rota::io::backend_kind backend = rota::io::backend_kind::automatic;
+
+    std::size_t max_connections = 16'000;
+    std::uint64_t max_body = 16'777'216;
+    milliseconds header_timeout{10'000};
+    milliseconds body_timeout{300'000};
+    milliseconds idle_timeout{60'000};
+    milliseconds send_timeout{60'000};
+    milliseconds drain_timeout{10'000};
+
+    milliseconds lease{30'000};
+    std::size_t max_jobs = 10'000'000;
+
+    spdlog::level::level_enum log_level = spdlog::level::info;
+    bool access_log = false;
+};
+
+/// Reads the command line into `into`. Nothing if the program is to go on; else its exit code, and
+/// why has been said: help and version on `out`, one line about what is wrong on `err`.
+[[nodiscard]] std::optional<int> read_command_line(int argc, const char* const* argv,
+                                                   settings& into, std::ostream& out,
+                                                   std::ostream& err);
+
+} // namespace rota_http

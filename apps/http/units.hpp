@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rota_http {
+
+/// "500ms", "10s", "5m", "1h"; a number alone is seconds. Whole numbers, up to a year. Nothing for
+/// anything else.
+[[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+/// "1000", "64K", "16M", "2G", each perhaps with "B" or "iB" behind it: powers of 1024. Nothing for
+/// anything else.
+[[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
+/// In the largest unit that gives a whole number.
+[[nodiscard]] std::string to_text(std::chrono::milliseconds length);
+[[nodiscard]] std::string bytes_to_text(std::uint64_t bytes);
+
+} // namespace rota_http

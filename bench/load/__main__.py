@@ -1,0 +1,193 @@
+"""Servers under load from wrk, in interleaved rounds: python3 bench/load --help."""
+
+import argparse
+import datetime
+import json
+import os
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import answers
+import procfs
+import report
+import rounds
+from rounds import Settings, Workload
+from servers import BenchError, Running, known_servers, parse_server, version_of
+
+ROOT = Path(__file__).resolve().parents[2]
+BASELINE = "nginx"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        prog="bench/load",
+        description="Runs servers under load from wrk, in turn, and compares what they need.",
+    )
+    add = parser.add_argument
+    add("--rota", default=ROOT / "build/apps/http/rota-http", type=Path, metavar="PATH",
+        help="the sample app (default: %(default)s)")
+    add("--servers", metavar="NAMES",
+        help="comma-separated, of rota, rota-per-worker, nginx, nginx-reuseport "
+        "(default: rota,nginx; with --no-pin nginx-reuseport too)")
+    add("--server", action="append", default=[], metavar="NAME=COMMAND@PORT/PATH",
+        help="adds another one; {workers} in the command is filled in, and {port} if PORT is 0")
+    add("--connections", default="1,64,512", metavar="LIST",
+        help="workloads, by connections (default: %(default)s)")
+    add("--pipeline", default="64x16", metavar="LIST",
+        help="workloads with pipelining, CONNECTIONSxDEPTH, or none (default: %(default)s)")
+    add("--seconds", type=int, metavar="N", help="length of a measurement (default: 3)")
+    add("--rounds", type=int, metavar="N", help="rounds that count (default: 5)")
+    add("--pin", action=argparse.BooleanOptionalAction, default=True,
+        help="servers with one worker on one core, wrk on another; otherwise a worker for each "
+        "core, placed by the kernel (default: pinned)")
+    add("--foreign", type=float, default=0.10, metavar="CORES",
+        help="drop and repeat rounds in which anything else keeps more cores busy than this "
+        "(default: %(default)s)")
+    add("--repeats", type=int, metavar="N",
+        help="how many rounds of a workload may be dropped (default: as many as count)")
+    add("--quick", action="store_true", help="two rounds of a second: do the tools work")
+    add("--json", type=Path, metavar="FILE", help="also write everything that was measured there")
+    return parser.parse_args()
+
+
+def parse_workloads(connections, pipeline):
+    try:
+        plain = [Workload(int(count)) for count in connections.split(",") if count]
+        pairs = [] if pipeline == "none" else [p.split("x") for p in pipeline.split(",") if p]
+        workloads = plain + [Workload(int(count), int(depth)) for count, depth in pairs]
+    except ValueError as error:
+        raise BenchError("--connections takes 1,64; --pipeline takes 64x16") from error
+    if not workloads or any(w.connections < 1 or w.depth < 1 for w in workloads):
+        raise BenchError("nothing to measure: no workload, or one without connections")
+    return workloads
+
+
+def choose_servers(options):
+    known = known_servers(options.rota)
+    names = options.servers or ("rota,nginx" if options.pin else "rota,nginx,nginx-reuseport")
+    unknown = [name for name in names.split(",") if name not in known]
+    if unknown:
+        raise BenchError(f"--servers: {', '.join(unknown)} unknown; there is {', '.join(known)}")
+    servers = [known[name] for name in names.split(",")]
+    servers += [parse_server(text) for text in options.server]
+    if len({server.name for server in servers}) != len(servers):
+        raise BenchError("two servers have the same name")
+    for tool in ["wrk", *(server.command[0] for server in servers)]:
+        if not shutil.which(tool):
+            raise BenchError(f"{tool} is not there: ./dev bench builds and installs all")
+    return servers
+
+
+def make_settings(options):
+    cores = procfs.two_cores() if options.pin else None
+    if options.pin and not cores:
+        say("one core only: nothing can be pinned")
+    quick = options.quick
+    count = options.rounds or (2 if quick else 5)
+    return Settings(
+        seconds=options.seconds or (1 if quick else 3),
+        rounds=count,
+        repeats=options.repeats if options.repeats is not None else 1 if quick else count,
+        warmup=1,
+        foreign_cores_max=options.foreign,
+        server_cores={cores[0]} if cores else None,
+        load_cores={cores[1]} if cores else None,
+        watched_cores=set(cores) if cores else os.sched_getaffinity(0),
+    )
+
+
+def rota_version():
+    try:
+        git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def describe(settings, servers):
+    """All that a reader needs to judge the figures, and to make them again."""
+    names = [server.name for server in servers]
+    wrk = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False)
+    versions = {"rota": rota_version()}
+    versions["wrk"] = " ".join((wrk.stdout or wrk.stderr).split()[1:2])
+    versions.update({server.name: said for server in servers if (said := version_of(server))})
+    plain = {key: sorted(v) if isinstance(v, set) else v for key, v in vars(settings).items()}
+    return {
+        "command": shlex.join(["python3", *sys.argv]),
+        "when": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "machine": procfs.machine(),
+        "versions": versions,
+        "baseline": BASELINE if BASELINE in names else names[0],
+        "settings": {**plain, "pinned": settings.server_cores is not None},
+        "servers": [],
+        "remarks": [],
+        "results": [],
+    }
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def run(options):
+    workloads = parse_workloads(options.connections, options.pipeline)
+    servers = choose_servers(options)
+    settings = make_settings(options)
+    names = [server.name for server in servers]
+    document = describe(settings, servers)
+    baseline = document["baseline"]
+    workers = 1 if settings.server_cores else len(os.sched_getaffinity(0))
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the servers and wrk
+    print("\n".join(report.heading_lines(document)), flush=True)
+
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rota-bench-"))
+        running = []
+        for server in servers:
+            one = Running(server, folder, workers, settings.server_cores)
+            running.append(stack.enter_context(one))
+            document["servers"].append({"name": server.name, "command": shlex.join(one.command)})
+            document["remarks"] += answers.check(server, {w.depth for w in workloads})
+        for remark in document["remarks"]:
+            print(f"- {remark}", flush=True)
+        for workload in workloads:
+            kept, how = rounds.run_workload(running, workload, settings, say)
+            result = {
+                "name": workload.name,
+                "connections": workload.connections,
+                "depth": workload.depth,
+                "pinned": settings.server_cores is not None,
+                **how,
+                "summary": rounds.summarize(kept, names, baseline),
+                "rounds": rounds.as_json(kept),
+            }
+            document["results"].append(result)
+            print("\n".join(report.workload_lines(result, baseline)), flush=True)
+            if options.json:  # after each workload: an interrupted run leaves what it has
+                options.json.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
+    options = parse_arguments()
+    os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin"  # nginx; not everybody's path has them
+    try:
+        run(options)
+    except BenchError as error:
+        say(f"bench: error: {error}")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

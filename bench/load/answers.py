@@ -1,0 +1,88 @@
+"""Whether a server answers what is measured: asked before the load begins."""
+
+import email.utils
+import re
+import socket
+import time
+
+from servers import BenchError
+
+PATIENCE_SECONDS = 5.0
+CLOCK_SLACK_SECONDS = 5.0
+ANSWER_BYTES_MAX = 1 << 20
+
+
+def split_answer(data):
+    """(status, headers, body, rest) of the first answer in `data`; None while it is incomplete."""
+    head, blank, rest = data.partition(b"\r\n\r\n")
+    if not blank:
+        return None
+    first, *lines = head.decode("latin-1").split("\r\n")
+    found = re.fullmatch(r"HTTP/1\.1 (\d{3}) ?.*", first)
+    if not found:
+        raise BenchError(f"answers with the status line {first!r}")
+    headers = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    if "content-length" not in headers:
+        raise BenchError("answers without Content-Length")
+    length = int(headers["content-length"])
+    if len(rest) < length:
+        return None
+    return int(found[1]), headers, rest[:length], rest[length:]
+
+
+def ask(server, depth):
+    """The answers to `depth` requests that were sent in one piece, over one connection."""
+    request = f"GET {server.path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+    answers, data = [], b""
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as connection:
+        connection.sendall(request * depth)
+        while len(answers) < depth:
+            answer = split_answer(data)
+            if answer:
+                answers.append(answer[:3])
+                data = answer[3]
+                continue
+            piece = connection.recv(65536)
+            if not piece or len(data) > ANSWER_BYTES_MAX:
+                raise BenchError(f"gives {len(answers)} of {depth} answers")
+            data += piece
+    if data:
+        raise BenchError(f"gives more than {depth} answers")
+    return answers
+
+
+def date_is_current(headers, now):
+    """Whether there is a Date header that tells the time."""
+    try:
+        told = email.utils.parsedate_to_datetime(headers["date"]).timestamp()
+    except (KeyError, ValueError, TypeError):
+        return False
+    return abs(told - now) <= CLOCK_SLACK_SECONDS
+
+
+def check(server, depths):
+    """Raises BenchError if an answer is wrong. Returns remarks on a server given by --server.
+
+    Those are measured too if they have no current date, which makes theirs the easier work.
+    """
+    remarks = []
+    for depth in sorted({1, *depths}):
+        try:
+            answers = ask(server, depth)
+        except (OSError, BenchError, ValueError) as error:
+            raise BenchError(f"{server.name}: {server.url} {error}") from error
+        for status, headers, body in answers:
+            if status != 200:
+                raise BenchError(f"{server.name}: {server.url} answers with status {status}")
+            if server.body is not None and body != server.body:
+                raise BenchError(f"{server.name}: {server.url} answers {body[:80]!r}")
+            if not date_is_current(headers, time.time()):
+                remark = f"{server.name}: no Date header with the current time"
+                if server.body is not None:
+                    raise BenchError(remark)
+                if remark not in remarks:
+                    remarks.append(remark)
+    return remarks

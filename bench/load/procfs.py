@@ -1,0 +1,141 @@
+"""What the kernel tells about processes and cores, from /proc (man 5 proc)."""
+
+import os
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def parse_process_stat(text):
+    """(parent's pid, CPU seconds in user and kernel mode) from /proc/PID/stat.
+
+    The name in it is put in parentheses and may hold anything, so the fields are counted from
+    the last one. Time of threads that have ended is part of it.
+    """
+    fields = text.rsplit(")", 1)[1].split()
+    return int(fields[1]), (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+def parse_switches(text):
+    """Context switches of a thread, wanted and not, from /proc/PID/task/TID/status."""
+    return sum(
+        int(line.split()[1])
+        for line in text.splitlines()
+        if line.startswith(("voluntary_ctxt_switches:", "nonvoluntary_ctxt_switches:"))
+    )
+
+
+def parse_idle_seconds(text, cores):
+    """Seconds that `cores` were idle since boot, from /proc/stat.
+
+    Time in which they were busy is what is left of the clock's. The figures for user and system
+    time are no measure of it: they are samples, one a tick, and miss most of a short burst that
+    follows a sleep, while idle time is measured by the clock.
+    """
+    ticks = 0
+    for line in text.splitlines():
+        name, *values = line.split()
+        if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cores:
+            _user, _nice, _system, idle, iowait = map(int, values[:5])
+            ticks += idle + iowait
+    return ticks / TICKS_PER_SECOND
+
+
+def parse_core_list(text):
+    """{0, 2, 3} from "0,2-3" (/sys/devices/system/cpu/...)."""
+    cores = set()
+    for part in text.strip().split(","):
+        if part:
+            first, _, last = part.partition("-")
+            cores.update(range(int(first), int(last or first) + 1))
+    return cores
+
+
+def idle_seconds(cores):
+    return parse_idle_seconds(Path("/proc/stat").read_text(), cores)
+
+
+def family(pid):
+    """`pid` and all its descendants."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                parent, _ = parse_process_stat(Path("/proc", entry, "stat").read_text())
+            except (OSError, IndexError):
+                continue  # it has just ended
+            children.setdefault(parent, []).append(int(entry))
+    found = [pid]
+    for member in found:
+        found += children.get(member, [])
+    return found
+
+
+@dataclass
+class Usage:
+    """What a server and its children have used since they started."""
+
+    cpu_seconds: float = 0.0  # in ticks of 10 ms, with that of threads that have ended
+    ran_ns: dict = field(default_factory=dict)  # by thread; empty where the kernel does not tell
+    switches: dict = field(default_factory=dict)  # by thread
+
+    @classmethod
+    def of(cls, pid):
+        usage = cls()
+        for member in family(pid):
+            try:
+                _, seconds = parse_process_stat(Path(f"/proc/{member}/stat").read_text())
+                usage.cpu_seconds += seconds
+                for thread in map(int, os.listdir(f"/proc/{member}/task")):
+                    folder = Path(f"/proc/{member}/task/{thread}")
+                    usage.switches[thread] = parse_switches((folder / "status").read_text())
+                    if (folder / "schedstat").exists():
+                        ran = (folder / "schedstat").read_text().split()[0]
+                        usage.ran_ns[thread] = int(ran)
+            except OSError:
+                continue  # it has just ended
+        return usage
+
+    def cpu_since(self, earlier):
+        """CPU seconds: to the nanosecond if no thread has ended meanwhile, else in ticks."""
+        if self.ran_ns and earlier.ran_ns.keys() <= self.ran_ns.keys():
+            spent = (ns - earlier.ran_ns.get(thread, 0) for thread, ns in self.ran_ns.items())
+            return sum(spent) / 1e9
+        return self.cpu_seconds - earlier.cpu_seconds
+
+    def switches_since(self, earlier):
+        """Of the threads that still run; a new thread counts from its beginning."""
+        return sum(
+            count - earlier.switches.get(thread, 0) for thread, count in self.switches.items()
+        )
+
+
+def two_cores():
+    """A core for the server and one for the load, not of one physical core if that can be."""
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < 2:
+        return None
+    siblings = Path(f"/sys/devices/system/cpu/cpu{usable[0]}/topology/thread_siblings_list")
+    shared = parse_core_list(siblings.read_text()) if siblings.exists() else set()
+    apart = [core for core in usable[1:] if core not in shared]
+    return usable[0], (apart or usable[1:])[0]
+
+
+def machine():
+    """What a figure depends on."""
+    model = platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    memory = int(Path("/proc/meminfo").read_text().split()[1]) // 1024
+    governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return {
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_mib": memory,
+        "kernel": f"{platform.system()} {platform.release()}",
+        "frequency_governor": governor.read_text().strip() if governor.exists() else None,
+    }

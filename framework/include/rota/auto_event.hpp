@@ -1,0 +1,50 @@
+#pragma once
+
+#include <coroutine>
+#include <mutex>
+#include <source_location>
+#include <utility>
+
+#include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
+
+namespace rota {
+
+/// One permit to wait for, for routines what parker is for threads (the references' coWait and
+/// coNotify): notify() lets the one that waits longest through, or, if nobody waits, the next that
+/// comes. Many notifications before a wait are one.
+/// Thread-safety: any thread; it must outlive those who wait.
+class auto_event {
+public:
+    class [[nodiscard]] awaiter final : public list_awaiter {
+    public:
+        awaiter(auto_event& e, std::source_location where) noexcept
+            : list_awaiter(e.lock_, e.waiters_, "auto_event", where), event_(e) {}
+        template <class Promise>
+        bool await_suspend(std::coroutine_handle<Promise> self) {
+            return wait_unless(self, [this] { return std::exchange(event_.permit_, false); });
+        }
+        void await_resume() { finish(); }
+
+    private:
+        auto_event& event_;
+    };
+
+    auto_event() = default;
+    auto_event(const auto_event&) = delete;
+    auto_event& operator=(const auto_event&) = delete;
+
+    /// `co_await e.wait();` takes the permit, and waits for it if need be. Throws
+    /// operation_cancelled, having taken none.
+    awaiter wait(std::source_location where = std::source_location::current()) noexcept {
+        return {*this, where};
+    }
+    void notify() noexcept;
+
+private:
+    std::mutex lock_;   // guards what follows
+    wait_list waiters_; // empty while there is a permit
+    bool permit_ = false;
+};
+
+} // namespace rota

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <mutex>
+#include <source_location>
+#include <unordered_map>
+
+#include <rota/list_awaiter.hpp>
+#include <rota/task.hpp>
+#include <rota/wait_list.hpp>
+
+namespace rota {
+
+/// A condition that routines wait for (the references' Blocker). Whoever changes what is_blocked()
+/// looks at calls executor::unblocked() afterwards.
+class blocker {
+public:
+    /// True while whoever waits has to go on waiting. Called under the lock of the blocker's shard
+    /// of the map, so it must be short, must not throw and must not come back to the map; any
+    /// thread.
+    [[nodiscard]] virtual bool is_blocked() const noexcept = 0;
+
+protected:
+    ~blocker() = default;
+};
+
+/// The map of blocked tasks: for each blocker the routines that wait for it, first come first
+/// woken.
+///
+/// Check-and-park is one step against unblocked(): both hold the lock of the blocker's shard, so no
+/// wake-up falls between a waiter's look at is_blocked() and its entry in the map. A woken waiter
+/// looks again, because another may have been quicker, and parks again if need be. An entry goes
+/// with its last waiter. Any thread.
+class blocked_tasks {
+public:
+    /// Waits until `b` is not blocked at the moment of looking. `b` must outlive the wait.
+    /// Throws operation_cancelled when the routine's stop token is requested.
+    task<void> wait(blocker& b, std::source_location where = std::source_location::current());
+
+    /// Wakes every waiter of `b`, unless it is still blocked.
+    void unblocked(blocker& b) noexcept;
+
+    /// How many blockers have waiters.
+    [[nodiscard]] std::size_t size() const;
+    /// How many routines wait for `b`.
+    [[nodiscard]] std::size_t waiting(const blocker& b) const;
+
+private:
+    struct entry {
+        wait_list waiters;
+        std::size_t count = 0;
+    };
+    struct shard {
+        mutable std::mutex lock;
+        std::unordered_map<const blocker*, entry> entries;
+    };
+    static constexpr std::size_t shard_count = 16;
+
+    [[nodiscard]] shard& shard_of(const blocker& b) noexcept;
+    [[nodiscard]] const shard& shard_of(const blocker& b) const noexcept;
+    class awaiter;
+
+    std::array<shard, shard_count> shards_;
+};
+
+} // namespace rota

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rota/blocked_tasks.hpp>
+#include <rota/routine.hpp>
+#include <rota/task.hpp>
+#include <rota/worker.hpp>
+
+namespace rota {
+
+struct spawn_options {
+    std::string name{};   ///< for logs and listings; need not be unique
+    worker* on = nullptr; ///< null: the least loaded worker
+    bool report_errors =
+        true; ///< tell the executor's error handler of an exception that ends the routine
+};
+
+/// A place on a worker for one routine: while it is held the worker does not go away. Move-only.
+/// Not held longer than the executor lives.
+class assignment {
+public:
+    /// Throws std::logic_error if `w` has ended: it was drained, or the runtime stopped.
+    explicit assignment(worker& w);
+    assignment(assignment&& other) noexcept : worker_(std::exchange(other.worker_, nullptr)) {}
+    assignment& operator=(assignment&&) = delete;
+    ~assignment() {
+        if (worker_ != nullptr)
+            worker_->remove_routine();
+    }
+    [[nodiscard]] worker& get() const noexcept { return *worker_; }
+
+private:
+    friend class executor;
+    worker* worker_;
+};
+
+/// Every routine of an executor that has not stopped, for listing, counting and stopping them. Any
+/// thread.
+class routine_registry {
+public:
+    [[nodiscard]] std::uint64_t next_id() noexcept {
+        return ids_.fetch_add(1, std::memory_order_relaxed) + 1;
+    }
+    void add(routine& r);
+    /// Takes `r` out; wakes wait_empty() if it was the last.
+    void remove(routine& r) noexcept;
+    [[nodiscard]] std::size_t size() const;
+    [[nodiscard]] std::vector<blocked_routine> blocked() const;
+    /// Asks all routines to stop, and each that is added later.
+    void request_stop_all();
+    /// Blocks the calling thread until no routine is left.
+    void wait_empty();
+    /// As wait_empty() with a time limit: false if it passed first.
+    bool wait_empty_for(std::chrono::nanoseconds limit);
+
+private:
+    mutable std::mutex lock_;
+    std::condition_variable emptied_;
+    routine* first_ = nullptr;
+    std::size_t size_ = 0;
+    bool stopping_ = false;
+    std::atomic<std::uint64_t> ids_{0};
+};
+
+/// What runs routines: the runtime with its worker threads, or the single-threaded
+/// inline_scheduler.
+class executor {
+public:
+    /// Told of each exception that ends a routine spawned with report_errors; operation_cancelled
+    /// is not an error. Runs on the routine's worker, must not throw.
+    using error_handler = std::function<void(const routine&, std::exception_ptr)>;
+
+    executor(const executor&) = delete;
+    executor& operator=(const executor&) = delete;
+
+    /// Starts a routine with `body`. It is ready at once and runs when a worker gets to it. Any
+    /// thread.
+    routine_ptr spawn(task<void> body, spawn_options options = {});
+    /// As spawn(), in a place that assign() gave.
+    routine_ptr spawn(task<void> body, assignment place, spawn_options options = {});
+    /// As spawn() for a routine of another kind, made for the worker of `place`.
+    routine_ptr start(routine_ptr r, assignment place);
+
+    /// Every blocked routine: what it waits for, where, since when. Any thread.
+    [[nodiscard]] std::vector<blocked_routine> blocked() const { return registry_.blocked(); }
+    /// How many routines have not stopped. Any thread.
+    [[nodiscard]] std::size_t routine_count() const { return registry_.size(); }
+    /// The map of blockers and of the routines that wait for them. Any thread.
+    [[nodiscard]] blocked_tasks& blocked_map() noexcept { return blocked_tasks_; }
+    /// Tells the executor that `b` is probably not blocked any more: its waiters look again. Any
+    /// thread.
+    void unblocked(blocker& b) noexcept { blocked_tasks_.unblocked(b); }
+
+    /// A place on the worker that the least-loaded scheduler picks now. Any thread.
+    [[nodiscard]] virtual assignment assign() = 0;
+
+    [[nodiscard]] routine_registry& registry() noexcept { return registry_; }
+    void report(const routine& r, std::exception_ptr error) const noexcept;
+
+protected:
+    explicit executor(error_handler on_error);
+    virtual ~executor() = default;
+
+    routine_registry registry_;
+
+private:
+    blocked_tasks blocked_tasks_;
+    error_handler on_error_;
+};
+
+namespace detail {
+
+/// How a task ended.
+template <class T>
+struct outcome {
+    std::optional<T> value;
+    std::exception_ptr error;
+};
+template <>
+struct outcome<void> {
+    std::exception_ptr error;
+};
+
+/// Runs `body` and keeps how it ended in `*out`, a pointer of some kind to an outcome<T>.
+template <class T, class Out>
+task<void> capture(task<T> body, Out out) {
+    try {
+        if constexpr (std::is_void_v<T>) {
+            co_await std::move(body);
+        } else {
+            out->value.emplace(co_await std::move(body));
+        }
+    } catch (...) {
+        out->error = std::current_exception();
+    }
+}
+
+} // namespace detail
+
+} // namespace rota

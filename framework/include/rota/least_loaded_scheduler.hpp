@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <rota/load.hpp>
+
+namespace rota {
+
+/// Picks the worker for a new routine or connection: batches of workers in rotation, the lightest
+/// of the batch (the references' LeastLoadedScheduler).
+///
+/// Where the references always take the first of several equally light workers, ties rotate here;
+/// otherwise every idle client would land on worker 0. Thread-safety: none; its owner locks.
+class least_loaded_scheduler {
+public:
+    /// `batch_size` is at least 1 (0 counts as 1).
+    explicit least_loaded_scheduler(std::size_t batch_size = 8) noexcept
+        : batch_size_(batch_size == 0 ? 1 : batch_size) {}
+
+    [[nodiscard]] std::size_t batch_size() const noexcept { return batch_size_; }
+
+    /// The next batch [first, last) of `workers` workers (at least one). With 22 workers and batch
+    /// 8: (0,8) (8,16) (16,22), then again from (0,8).
+    std::pair<std::size_t, std::size_t> next_batch(std::size_t workers) noexcept {
+        const std::size_t batches = (workers + batch_size_ - 1) / batch_size_;
+        const std::size_t first = (round_++ % batches) * batch_size_;
+        return {first, first + batch_size_ < workers ? first + batch_size_ : workers};
+    }
+
+    /// The index of the lightest of `workers` workers (at least one) if they fit a batch, else of
+    /// the next batch. `load_of(index)` returns a rota::load.
+    template <class LoadOf>
+    std::size_t pick(std::size_t workers, LoadOf&& load_of) {
+        const auto [first, last] = workers <= batch_size_
+                                       ? std::pair<std::size_t, std::size_t>{0, workers}
+                                       : next_batch(workers);
+        const std::size_t count = last - first;
+        const std::size_t start = tie_++;
+        std::size_t best = first + start % count;
+        load lightest = load_of(best);
+        for (std::size_t i = 1; i < count; ++i) {
+            const std::size_t candidate = first + (start + i) % count;
+            const load l = load_of(candidate);
+            if (l < lightest) {
+                lightest = l;
+                best = candidate;
+            }
+        }
+        return best;
+    }
+
+private:
+    std::size_t batch_size_;
+    std::size_t round_ = 0;
+    std::size_t tie_ = 0; // where the next look round a batch begins
+};
+
+} // namespace rota

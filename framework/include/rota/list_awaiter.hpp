@@ -1,0 +1,96 @@
+#pragma once
+
+#include <coroutine>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <stop_token>
+
+#include <rota/errors.hpp>
+#include <rota/routine.hpp>
+#include <rota/task.hpp>
+#include <rota/wait_list.hpp>
+
+namespace rota {
+
+/// Base of the awaiters of every primitive that keeps its waiters in a wait_list under a mutex.
+///
+/// A derived awaiter gives `await_ready()` (usually false), `await_suspend` that calls
+/// wait_unless(), and `await_resume()` that calls finish() first. Between the check and the parking
+/// the lock is held throughout, so no wake-up falls between them. A stop request takes the waiter
+/// out of the list under the same lock: either it got there first and the wait ends with
+/// operation_cancelled, having taken nothing; or somebody had already taken the waiter out to give
+/// it what it waited for, and the request has no effect on this wait.
+class list_awaiter : protected waiter {
+public:
+    list_awaiter(std::mutex& lock, wait_list& list, const char* what,
+                 std::source_location where) noexcept
+        : lock_(lock), list_(list), what_(what), where_(where) {}
+    list_awaiter(const list_awaiter&) = delete;
+    list_awaiter& operator=(const list_awaiter&) = delete;
+
+    bool await_ready() const noexcept { return false; }
+
+protected:
+    virtual ~list_awaiter() = default;
+
+    /// Called under the lock when a cancelled waiter has left the list: takes out and returns the
+    /// chain of those that may go on because of it (see wait_list::wake_chain).
+    virtual waiter* others_after_cancel() noexcept { return nullptr; }
+
+    /// Call from await_suspend and return its result. `satisfied()` runs under the lock: true = no
+    /// need to wait.
+    template <class Promise, class Satisfied>
+    bool wait_unless(std::coroutine_handle<Promise> self, Satisfied&& satisfied) {
+        const std::stop_token& token = self.promise().stop_token();
+        if (token.stop_requested()) {
+            cancelled = true;
+            return false;
+        }
+        owner = &self.promise().current_routine();
+        {
+            const std::lock_guard guard(lock_);
+            if (satisfied())
+                return false;
+            owner->suspend(self, what_, where_);
+            list_.push_back(*this);
+        }
+        // From here another thread may have made the routine ready; it cannot run before this
+        // coroutine has gone back to its worker, so the frame is still ours.
+        on_stop_.emplace(token, canceller{this});
+        return true;
+    }
+
+    /// Call first in await_resume. Throws operation_cancelled if the wait was cancelled.
+    void finish() {
+        on_stop_.reset(); // waits for a callback that is under way on another thread
+        if (cancelled)
+            throw operation_cancelled();
+    }
+
+private:
+    struct canceller {
+        list_awaiter* self;
+        void operator()() const noexcept {
+            waiter* others = nullptr;
+            {
+                const std::lock_guard guard(self->lock_);
+                if (!self->queued)
+                    return;
+                self->list_.remove(*self);
+                self->cancelled = true;
+                others = self->others_after_cancel();
+            }
+            self->wake();
+            wait_list::wake_chain(others);
+        }
+    };
+
+    std::mutex& lock_;
+    wait_list& list_;
+    const char* what_;
+    std::source_location where_;
+    std::optional<std::stop_callback<canceller>> on_stop_;
+};
+
+} // namespace rota

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <compare>
+#include <cstddef>
+
+namespace rota {
+
+/// How much a worker has to do: runnable work first, live connections second.
+struct load {
+    std::size_t runnable = 0;
+    std::size_t connections = 0;
+    auto operator<=>(const load&) const = default;
+};
+
+} // namespace rota

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <rota/executor.hpp>
+#include <rota/least_loaded_scheduler.hpp>
+#include <rota/task.hpp>
+#include <rota/worker.hpp>
+
+namespace rota {
+
+struct runtime_options {
+    std::size_t workers = 0;    ///< 0: one for each core this process may run on
+    std::size_t batch_size = 8; ///< of the least-loaded scheduler
+    /// Told of exceptions that end routines; by default they are written to stderr.
+    executor::error_handler on_error{};
+    /// What the thread of worker `index` sleeps on; by default a futex (parker).
+    std::function<std::unique_ptr<parking>(std::size_t index)> make_parking{};
+};
+
+/// How a worker is doing, for listings.
+struct worker_status {
+    std::size_t index = 0;
+    baton state = baton::parked;
+    bool draining = false; ///< takes no new routines and ends with its last one
+    std::size_t routines = 0;
+    std::size_t connections = 0;
+    std::size_t runnable = 0;
+};
+
+/// The executor with worker threads (the references' Runtime): start, spawn, join, stop.
+///
+/// Routines may be spawned before start(); they wait for it. The destructor stops and joins. All
+/// members are for any thread that is not one of its own workers, unless they say otherwise.
+class runtime final : public executor {
+public:
+    static constexpr std::size_t max_workers = 256;
+
+    /// Throws std::invalid_argument for more than max_workers workers.
+    explicit runtime(runtime_options options = {});
+    ~runtime() override;
+
+    /// Starts the worker threads. Once.
+    void start();
+    /// Waits until no routine is left. New ones may be spawned meanwhile, and are waited for too.
+    void join();
+    /// Asks every routine to stop, waits for all of them, ends the threads and joins them.
+    /// Idempotent.
+    void stop();
+
+    /// Runs `body` as a routine, waits for its end, and returns its value or rethrows its
+    /// exception. Starts the runtime if need be. Not from inside a routine: co_await there.
+    template <class T>
+    T block_on(task<T> body);
+
+    /// Grows or shrinks to `count` workers (at least one) while running. A worker that has to go
+    /// takes no new routines and ends when its last routine has stopped; growing takes draining
+    /// workers back first. Any thread, workers too.
+    void set_workers(std::size_t count);
+    /// How many workers take new routines. Any thread.
+    [[nodiscard]] std::size_t worker_count() const;
+    /// Every worker that has a thread, the draining ones too. Any thread.
+    [[nodiscard]] std::vector<worker_status> workers() const;
+    /// Worker `index` (< max_workers), if it has ever been there. Workers live as long as the
+    /// runtime. Any thread.
+    [[nodiscard]] worker* worker_at(std::size_t index) const;
+
+    [[nodiscard]] assignment assign() override;
+
+    /// Called for each worker before its thread starts, now for those that are there already; the
+    /// reactor attaches itself here. Before start().
+    void on_worker_added(std::function<void(worker&)> observer);
+
+private:
+    struct slot {
+        std::unique_ptr<worker> shard;
+        std::jthread thread;
+        bool active = false;
+    };
+
+    void add_worker();
+    void activate(std::size_t index);
+    void start_thread(slot& s);
+
+    const runtime_options options_;
+    std::function<void(worker&)> observer_;
+
+    std::mutex stop_lock_; // held throughout stop()
+
+    mutable std::mutex lock_;         // guards everything below
+    std::vector<slot> slots_;         // reserved for max_workers: a slot does not move
+    std::vector<std::size_t> active_; // sorted
+    least_loaded_scheduler scheduler_;
+    bool running_ = false;
+    bool stopped_ = false;
+};
+
+template <class T>
+T runtime::block_on(task<T> body) {
+    start();
+    detail::outcome<T> out;
+    spawn(detail::capture(std::move(body), &out), {.name = "block_on"})->wait_stopped();
+    if (out.error)
+        std::rethrow_exception(out.error);
+    if constexpr (!std::is_void_v<T>)
+        return std::move(*out.value);
+}
+
+} // namespace rota

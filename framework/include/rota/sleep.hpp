@@ -1,0 +1,20 @@
+#pragma once
+
+#include <chrono>
+#include <source_location>
+
+#include <rota/task.hpp>
+
+namespace rota {
+
+/// Lets at least `length` pass, to the next millisecond of the worker's timer wheel; a length of
+/// zero or less still lets the worker's other routines go first. Throws operation_cancelled when
+/// stop is requested.
+[[nodiscard]] task<void> sleep_for(std::chrono::steady_clock::duration length,
+                                   std::source_location where = std::source_location::current());
+
+/// As sleep_for(), until `when` has passed; time_point::max() waits for a stop request only.
+[[nodiscard]] task<void> sleep_until(std::chrono::steady_clock::time_point when,
+                                     std::source_location where = std::source_location::current());
+
+} // namespace rota

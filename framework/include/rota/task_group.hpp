@@ -1,0 +1,168 @@
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <source_location>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <rota/executor.hpp>
+#include <rota/routine.hpp>
+#include <rota/task.hpp>
+
+namespace rota {
+
+/// Whose children a task_group has: the routine that makes it, and the token that stops them.
+class task_context {
+public:
+    task_context(routine& owner, std::stop_token token) noexcept
+        : owner_(&owner), token_(std::move(token)) {}
+    [[nodiscard]] routine& owner() const noexcept { return *owner_; }
+    [[nodiscard]] const std::stop_token& token() const noexcept { return token_; }
+
+private:
+    routine* owner_;
+    std::stop_token token_;
+};
+
+/// `task_group group(co_await current_context);`
+struct current_context_t {
+    struct awaiter : detail::immediate_awaiter {
+        routine* owner = nullptr;
+        const std::stop_token* token = nullptr;
+        template <std::derived_from<detail::promise_base> Promise>
+        bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+            owner = &self.promise().current_routine();
+            token = &self.promise().stop_token();
+            return false;
+        }
+        task_context await_resume() const noexcept { return {*owner, *token}; }
+    };
+    awaiter operator co_await() const noexcept { return {}; }
+};
+inline constexpr current_context_t current_context{};
+
+/// Children that run beside a task and do not outlive it.
+///
+/// Each child is a routine of its own, on the worker of the routine that made the group; they take
+/// turns there, so what they share with one another and with the parent needs no lock. A stop of
+/// the parent stops them. The first error stops the others and comes out of join(); cancellations
+/// are not errors. The group must be joined before it goes, on every path: otherwise the program is
+/// terminated. with_task_group() sees to that.
+///
+/// Thread-safety: the parent and the children only.
+class task_group {
+public:
+    explicit task_group(const task_context& context);
+    task_group(const task_group&) = delete;
+    task_group& operator=(const task_group&) = delete;
+    ~task_group();
+
+    /// Starts a child; it begins once the parent waits. If that cannot be done, it counts as a
+    /// child that failed. A child that has not begun when the group is stopped never begins.
+    void spawn(task<void> child, std::string name = {}) noexcept;
+    /// Stops all children, and those that are spawned later. join() still has to follow.
+    void request_stop() noexcept { source_.request_stop(); }
+    /// Notes `error` as if a child had ended with it; operation_cancelled counts as a cancellation.
+    void fail(std::exception_ptr error) noexcept;
+
+    /// How many children have not ended.
+    [[nodiscard]] std::size_t running() const noexcept { return running_; }
+    /// The token that stops the children.
+    [[nodiscard]] const std::stop_token& token() const noexcept { return token_; }
+
+    /// What ended() returns: to be awaited.
+    class [[nodiscard]] ended_awaiter {
+    public:
+        ended_awaiter(task_group& group, std::source_location where) noexcept
+            : group_(group), where_(where) {}
+        bool await_ready() const noexcept { return group_.running_ == 0; }
+        template <class Promise>
+        void await_suspend(std::coroutine_handle<Promise> self) noexcept {
+            group_.joiner_ = &self.promise().current_routine();
+            group_.joiner_->suspend(self, "task_group::join", where_);
+        }
+        void await_resume() const noexcept {}
+
+    protected:
+        task_group& group_;
+
+    private:
+        std::source_location where_;
+    };
+
+    /// What join() returns: to be awaited.
+    class [[nodiscard]] join_awaiter : public ended_awaiter {
+    public:
+        using ended_awaiter::ended_awaiter;
+        void await_resume() const { group_.throw_if_failed(); }
+    };
+
+    /// `co_await group.join();` waits until no child is left. Rethrows the first error; throws
+    /// operation_cancelled if there is none, but a child was cancelled and the parent's stop was
+    /// requested. The group can be used again then.
+    join_awaiter join(std::source_location where = std::source_location::current()) noexcept {
+        return {*this, where};
+    }
+    /// As join(), without throwing: error() tells.
+    ended_awaiter ended(std::source_location where = std::source_location::current()) noexcept {
+        return {*this, where};
+    }
+    /// The first error, null if there is none.
+    [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
+
+private:
+    struct relay {
+        std::stop_source* source;
+        void operator()() const noexcept { source->request_stop(); }
+    };
+    static task<void> run(task_group* group, task<void> body);
+    void throw_if_failed() const;
+    void child_ended() noexcept;
+
+    routine& owner_;
+    const std::stop_token parent_;
+    std::stop_source source_;
+    const std::stop_token token_ = source_.get_token();
+    const std::stop_callback<relay> on_parent_;
+    std::size_t running_ = 0;
+    routine* joiner_ = nullptr;
+    std::exception_ptr error_;
+    bool cancelled_ = false;
+};
+
+/// Runs `body(group)`, a coroutine, and joins the group however the body ends; returns what it
+/// returns.
+///
+/// The body runs as part of the awaiting routine, and is stopped with the children when one of them
+/// fails; if it throws itself, the children are stopped and awaited. The first error comes out.
+/// `body` is kept until everything has ended, so it may be a lambda that captures.
+template <class Body>
+auto with_task_group(Body body) -> std::invoke_result_t<Body&, task_group&> {
+    using result = typename std::invoke_result_t<Body&, task_group&>::value_type;
+    task_group group(co_await current_context);
+    detail::outcome<result> out;
+    {
+        std::invoke_result_t<Body&, task_group&> inner = std::invoke(body, group);
+        task<void> guarded = detail::capture(std::move(inner), &out);
+        co_await guarded.under(group.token());
+    }
+    if (out.error) {
+        group.fail(out.error);
+        group.request_stop();
+    }
+    co_await group.join();
+    if (out.error) {
+        std::rethrow_exception(out.error); // cancelled, though nobody stopped the parent
+    }
+    if constexpr (!std::is_void_v<result>) {
+        co_return std::move(*out.value);
+    }
+}
+
+} // namespace rota

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+namespace rota {
+
+/// `start + length`, or time_point::max() if that is later than any time that can be told.
+[[nodiscard]] inline std::chrono::steady_clock::time_point
+deadline_after(std::chrono::steady_clock::time_point start,
+               std::chrono::steady_clock::duration length) noexcept {
+    using time_point = std::chrono::steady_clock::time_point;
+    if (length > time_point::duration::zero() && start > time_point::max() - length) {
+        return time_point::max();
+    }
+    return start + length;
+}
+
+/// A timer: lives in its user's object or coroutine frame, is linked into one wheel while it is
+/// armed.
+class timer {
+public:
+    using function = void (*)(timer&) noexcept;
+    /// `fire` is called once by the wheel's owner when the time has come; the timer is unlinked by
+    /// then.
+    explicit timer(function fire) noexcept : fire_(fire) {}
+    timer(const timer&) = delete;
+    timer& operator=(const timer&) = delete;
+
+    [[nodiscard]] bool armed() const noexcept { return list_ != nullptr; }
+
+private:
+    friend class timer_wheel;
+    function fire_;
+    timer* previous_ = nullptr; // of the first of a list: the last
+    timer* next_ = nullptr;
+    timer** list_ = nullptr; // head of the slot that it is in; null = not armed
+    std::uint64_t tick_ = 0;
+};
+
+/// Timers of one worker: a hierarchy of six wheels of 64 slots, one tick a millisecond (Varghese
+/// and Lauck, "Hashed and Hierarchical Timing Wheels", 1987). Arming and disarming are O(1); a
+/// timer cascades at most five times. Never fires early; a time beyond 2^36 ms (about two years)
+/// waits for that long and is then put back.
+///
+/// Thread-safety: none; the holder of the worker's baton owns it. Every timer must be disarmed or
+/// fired before the wheel goes.
+class timer_wheel {
+public:
+    using clock = std::chrono::steady_clock;
+    using time_point = clock::time_point;
+
+    explicit timer_wheel(time_point start) noexcept : start_(start) {}
+
+    /// Arms `t`, which is not armed, for `when`; a time in the past fires at the next advance(), or
+    /// a tick later if one is under way.
+    void arm(timer& t, time_point when) noexcept;
+    /// Disarms `t` if it is armed.
+    void disarm(timer& t) noexcept;
+    /// Fires what is due at `now`, earliest tick first and within a tick in the order of arming;
+    /// returns how many fired. Timers may be armed and disarmed meanwhile.
+    std::size_t advance(time_point now);
+    /// The time of the next advance() that has something to do, or time_point::max() when no timer
+    /// is armed.
+    [[nodiscard]] time_point next() const noexcept;
+    [[nodiscard]] std::size_t armed() const noexcept { return armed_; }
+
+private:
+    static constexpr unsigned bits = 6;
+    static constexpr unsigned slots = 1U << bits;
+    static constexpr unsigned levels = 6;
+
+    struct expiry {
+        unsigned level;
+        unsigned slot;
+        std::uint64_t tick;
+    };
+    [[nodiscard]] std::uint64_t tick_of(time_point when) const noexcept;
+    [[nodiscard]] bool find_next(expiry& out) const noexcept;
+    void link(timer& t) noexcept;
+
+    time_point start_;
+    std::uint64_t elapsed_ = 0;
+    std::size_t armed_ = 0;
+    bool advancing_ = false;
+    std::array<std::uint64_t, levels> occupied_{};
+    std::array<std::array<timer*, slots>, levels> wheel_{};
+    timer* due_ = nullptr; // armed for a tick that has already passed
+};
+
+} // namespace rota

@@ -1,0 +1,83 @@
+#pragma once
+
+namespace rota {
+
+class routine;
+
+/// A routine that waits; the node is the awaiter, so it lives in the coroutine frame and a wait
+/// allocates nothing.
+///
+/// `queued` says in whose hands it is. True: in a wait_list, under the lock of the primitive that
+/// owns the list. False: the one who took it out must wake() it, once, and touch it no more.
+struct waiter {
+    waiter* previous = nullptr;
+    waiter* next = nullptr;
+    routine* owner = nullptr;
+    bool queued = false;
+    bool cancelled = false;
+
+    /// Makes the routine runnable. The waiter may be gone when this returns. Any thread.
+    void wake() noexcept;
+};
+
+/// First in, first out. Thread-safety: none; the owning primitive's lock guards it.
+class wait_list {
+public:
+    [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+
+    void push_back(waiter& w) noexcept {
+        w.queued = true;
+        w.next = nullptr;
+        w.previous = tail_;
+        (tail_ != nullptr ? tail_->next : head_) = &w;
+        tail_ = &w;
+    }
+
+    /// The one that waits longest, left where it is; null when nobody waits.
+    [[nodiscard]] waiter* front() const noexcept { return head_; }
+
+    /// The one that waits longest, taken out; null when nobody waits.
+    waiter* pop_front() noexcept {
+        waiter* const first = head_;
+        if (first != nullptr)
+            remove(*first);
+        return first;
+    }
+
+    void remove(waiter& w) noexcept {
+        (w.previous != nullptr ? w.previous->next : head_) = w.next;
+        (w.next != nullptr ? w.next->previous : tail_) = w.previous;
+        w.queued = false;
+    }
+
+    /// Takes all out and wakes them, first come first. The lock need not be held for the wake-ups:
+    /// `*this` is empty once release() has returned the chain.
+    waiter* release() noexcept {
+        for (waiter* w = head_; w != nullptr; w = w->next)
+            w->queued = false;
+        waiter* const first = head_;
+        head_ = tail_ = nullptr;
+        return first;
+    }
+
+    /// Wakes what pop_front() gave, if anything.
+    static void wake_one(waiter* w) noexcept {
+        if (w != nullptr) {
+            w->wake();
+        }
+    }
+
+    static void wake_chain(waiter* first) noexcept {
+        while (first != nullptr) {
+            waiter* const next = first->next; // `first` may be gone after its wake-up
+            first->wake();
+            first = next;
+        }
+    }
+
+private:
+    waiter* head_ = nullptr;
+    waiter* tail_ = nullptr;
+};
+
+} // namespace rota

@@ -1,0 +1,192 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <rota/completion_queue.hpp>
+#include <rota/inbox.hpp>
+#include <rota/load.hpp>
+#include <rota/parker.hpp>
+#include <rota/runnable.hpp>
+#include <rota/timer_wheel.hpp>
+
+namespace rota {
+
+/// Where a worker reads the time: the machine's steady clock, or a virtual one in tests.
+class time_source {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+    virtual ~time_source() = default;
+    [[nodiscard]] virtual time_point now() const noexcept = 0;
+    /// The machine's steady clock; lives for ever.
+    static const time_source& steady() noexcept;
+};
+
+/// Called by the baton holder after each turn, before the baton is given back: io publishes
+/// returned buffers and sends what has been written.
+class turn_hook {
+public:
+    /// `lent` says that the read side holds the baton, and will flush what it has gathered from
+    /// several workers itself.
+    virtual void after_turn(bool lent) noexcept = 0;
+
+protected:
+    ~turn_hook() = default;
+};
+
+/// Who may run a worker's routines: nobody now, its own thread, or the reactor's read side on its
+/// behalf.
+enum class baton : std::uint32_t { parked, running, lent };
+
+[[nodiscard]] std::string_view to_string(baton state) noexcept;
+
+/// A logical shard: a run queue, an inbox, a completion queue, a timer wheel, a load figure, and
+/// one state word, the baton. It need not have a thread of its own: inline_scheduler and tests
+/// drive it from theirs.
+///
+/// The wake-up protocol. A producer adds to the inbox or to the completion queue, then reads the
+/// word; if it says `parked` it exchanges it for `running`, and only the one whose exchange
+/// succeeds sends the wake-up. The thread that goes to sleep stores `parked`, then looks at the
+/// queues and for the end again; if something is there it exchanges back, and if that fails
+/// somebody else has the baton: with `running` a permit is on its way and is consumed by the wait,
+/// with `lent` the holder looks again in its turn when it gives back. All of these are sequentially
+/// consistent, so of a producer and a sleeper at least one sees the other: no wake-up is lost, and
+/// none is sent to a worker that is awake.
+///
+/// The load that the scheduler reads is kept here by plain stores and added up on reading.
+class worker {
+public:
+    using time_point = time_source::time_point;
+
+    worker(std::size_t index, const time_source& time, std::unique_ptr<parking> sleeper);
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+    ~worker();
+
+    // -- any thread
+
+    [[nodiscard]] std::size_t index() const noexcept { return index_; }
+    /// Makes `r` runnable here. Local and free of atomics if the caller holds the baton.
+    void post(runnable& r) noexcept;
+    /// Adds a batch of completions without waking anybody: follow it by notify() or by a lent run.
+    void deliver(const completion* batch, std::size_t count) { completions_.push(batch, count); }
+    /// Wakes the worker's thread if nobody holds the baton.
+    void notify() noexcept;
+    /// True if the calling thread holds the baton.
+    [[nodiscard]] bool is_current() const noexcept { return current() == this; }
+    /// The worker whose baton the calling thread holds, or null.
+    [[nodiscard]] static worker* current() noexcept;
+    [[nodiscard]] baton state() const noexcept { return baton_.load(std::memory_order_relaxed); }
+    [[nodiscard]] struct load load() const noexcept;
+    void add_connection() noexcept { connections_.fetch_add(1, std::memory_order_relaxed); }
+    void remove_connection() noexcept { connections_.fetch_sub(1, std::memory_order_relaxed); }
+    [[nodiscard]] std::size_t connections() const noexcept {
+        return connections_.load(std::memory_order_relaxed);
+    }
+    /// Takes a place for a routine; false if the worker has ended, and would never run it.
+    [[nodiscard]] bool add_routine() noexcept;
+    /// Gives the place back.
+    void remove_routine() noexcept;
+    [[nodiscard]] std::size_t routines() const noexcept {
+        return static_cast<std::size_t>(population_.load(std::memory_order_acquire) & count_mask);
+    }
+    /// What one completion and the routines that it made ready have cost lately (EWMA, alpha 0.05).
+    [[nodiscard]] std::chrono::nanoseconds cost_per_event() const noexcept {
+        return std::chrono::nanoseconds(cost_ns_.load(std::memory_order_relaxed));
+    }
+    [[nodiscard]] std::uint32_t pending_completions() const noexcept { return completions_.size(); }
+    /// When the worker next needs a turn for a timer that its sleeping thread does not know of
+    /// (armed in a lent run): whoever lends must see to it. time_point::max() if there is none.
+    [[nodiscard]] time_point lent_deadline() const noexcept;
+
+    // -- the baton holder
+
+    [[nodiscard]] timer_wheel& timers() noexcept { return timers_; }
+    /// The time as of the start of this turn; now() when precision matters.
+    [[nodiscard]] time_point turn_time() const noexcept { return turn_time_; }
+    [[nodiscard]] time_point now() const noexcept { return time_.now(); }
+
+    // -- the reactor's read side
+
+    /// Takes the baton if the worker is parked. Follow by run_lent().
+    [[nodiscard]] bool try_lend() noexcept;
+    /// Runs what is ready until nothing is or `budget` has been used up, then gives the baton back;
+    /// with work left over, to the worker's own thread.
+    void run_lent(std::chrono::nanoseconds budget) noexcept;
+
+    // -- before the thread starts
+
+    void set_turn_hook(turn_hook* hook) noexcept { hook_ = hook; }
+
+    // -- the thread that drives it
+
+    /// Runs turns and sleeps in between, until `stop()` was called and no routine is left. Holds
+    /// the baton while awake.
+    void run() noexcept;
+    /// Lets run() return once no routine is left. Any thread.
+    void stop() noexcept;
+    /// Takes stop() back: true if run() goes on, false if it has returned; the next run() then
+    /// starts afresh. Any thread.
+    bool resume() noexcept;
+    /// True once run() has returned because of stop(). Any thread.
+    [[nodiscard]] bool ended() const noexcept { return (population_.load() & ended_bit) != 0; }
+    /// One turn without sleeping, for a driver that holds the baton from the beginning
+    /// (inline_scheduler): completions, timers, inbox, then up to `steps` runnables. Returns how
+    /// many it ran.
+    std::size_t turn(std::size_t steps) noexcept;
+    /// What belongs behind a turn: calls the hook.
+    void end_turn() noexcept;
+    [[nodiscard]] bool has_work() const noexcept;
+    /// Marks the calling thread as the holder, for a driver that is not run(). Returns what it held
+    /// before.
+    worker* hold() noexcept;
+    static void restore(worker* previous) noexcept;
+
+private:
+    // population_: how many routines have a place here, and in the two highest bits whether stop()
+    // was called and whether run() has returned because of it. One word, so that a place is never
+    // given by a worker that ends in the same moment.
+    static constexpr std::uint64_t ended_bit = std::uint64_t{1} << 63;
+    static constexpr std::uint64_t stopping_bit = std::uint64_t{1} << 62;
+    static constexpr std::uint64_t count_mask = stopping_bit - 1;
+
+    void sleep() noexcept;
+    void await_baton(time_point deadline) noexcept;
+    [[nodiscard]] bool drained() const noexcept;
+    bool end_if_drained() noexcept;
+    void note_cost(std::size_t events, std::chrono::nanoseconds spent) noexcept;
+    void count_queued(std::int64_t change) noexcept;
+
+    // -- set before the thread starts
+    const std::size_t index_;
+    const time_source& time_;
+    const std::unique_ptr<parking> parking_;
+    turn_hook* hook_ = nullptr;
+
+    // -- the baton holder
+    run_queue ready_;
+    timer_wheel timers_;
+    time_point turn_time_;
+
+    // -- written by the baton holder, read by any
+    std::atomic<std::int64_t> ready_count_{0};
+    std::atomic<std::int64_t> cost_ns_{2000};
+    std::atomic<std::int64_t> lent_deadline_ns_;
+
+    // -- the worker's own thread
+    std::atomic<std::int64_t> sleep_deadline_ns_;
+
+    // -- any thread
+    alignas(64) std::atomic<baton> baton_{baton::running};
+    std::atomic<std::int64_t> connections_{0};
+    std::atomic<std::uint64_t> population_{0};
+    std::atomic<std::int64_t> inbox_count_{0};
+    inbox inbox_;
+    completion_queue completions_;
+};
+
+} // namespace rota

@@ -1,0 +1,158 @@
+#include <rota/executor.hpp>
+
+#include <cstdio>
+#include <stdexcept>
+
+namespace rota {
+namespace {
+
+void write_to_stderr(const routine& r, std::exception_ptr error) {
+    try {
+        std::rethrow_exception(std::move(error));
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "rota: routine %s#%llu ended by an exception: %s\n", r.name().c_str(),
+                     static_cast<unsigned long long>(r.id()), e.what());
+    } catch (...) {
+        std::fprintf(stderr, "rota: routine %s#%llu ended by an exception of unknown type\n",
+                     r.name().c_str(), static_cast<unsigned long long>(r.id()));
+    }
+}
+
+/// A routine whose body is a task.
+class task_routine final : public routine {
+public:
+    task_routine(executor& owner, worker& home, std::string name, task<void> body, bool report)
+        : routine(owner, home, std::move(name), report), body_(std::move(body)) {}
+
+private:
+    bool resume_body() override {
+        if (!started_) {
+            started_ = true;
+            auto& promise = body_.coroutine().promise();
+            promise.set_context(*this, stop_token());
+            if (promise.start(body_.coroutine(), std::noop_coroutine()))
+                return false;
+        } else {
+            take_resume_point().resume();
+            if (!body_.coroutine().done())
+                return false;
+        }
+        try {
+            body_.coroutine().promise().take();
+        } catch (const operation_cancelled&) {
+            // Ended in good order.
+        } catch (...) {
+            set_error(std::current_exception());
+        }
+        body_ = task<void>(); // its frame goes now, however long the routine is referred to
+        return true;
+    }
+
+    task<void> body_;
+    bool started_ = false;
+};
+
+} // namespace
+
+void routine_registry::add(routine& r) {
+    bool stopping = false;
+    {
+        const std::lock_guard guard(lock_);
+        r.previous_ = nullptr;
+        r.next_in_registry_ = first_;
+        if (first_ != nullptr)
+            first_->previous_ = &r;
+        first_ = &r;
+        ++size_;
+        stopping = stopping_;
+    }
+    if (stopping) {
+        r.request_stop();
+    }
+}
+
+void routine_registry::remove(routine& r) noexcept {
+    const routine_ptr dropped = routine_ptr::adopt(r); // freed after the lock
+    const std::lock_guard guard(lock_);
+    (r.previous_ != nullptr ? r.previous_->next_in_registry_ : first_) = r.next_in_registry_;
+    if (r.next_in_registry_ != nullptr)
+        r.next_in_registry_->previous_ = r.previous_;
+    if (--size_ == 0)
+        emptied_.notify_all();
+}
+
+std::size_t routine_registry::size() const {
+    const std::lock_guard guard(lock_);
+    return size_;
+}
+
+std::vector<blocked_routine> routine_registry::blocked() const {
+    std::vector<blocked_routine> result;
+    const std::lock_guard guard(lock_);
+    for (const routine* r = first_; r != nullptr; r = r->next_in_registry_) {
+        if (auto b = r->blocked_on())
+            result.push_back(std::move(*b));
+    }
+    return result;
+}
+
+void routine_registry::request_stop_all() {
+    // Stop callbacks may take other locks, so they run outside this one.
+    std::vector<routine_ptr> all;
+    {
+        const std::lock_guard guard(lock_);
+        stopping_ = true;
+        all.reserve(size_);
+        for (routine* r = first_; r != nullptr; r = r->next_in_registry_)
+            all.emplace_back(*r);
+    }
+    for (const routine_ptr& r : all)
+        r->request_stop();
+}
+
+void routine_registry::wait_empty() {
+    std::unique_lock guard(lock_);
+    emptied_.wait(guard, [this] { return size_ == 0; });
+}
+
+bool routine_registry::wait_empty_for(std::chrono::nanoseconds limit) {
+    std::unique_lock guard(lock_);
+    return emptied_.wait_for(guard, limit, [this] { return size_ == 0; });
+}
+
+assignment::assignment(worker& w) : worker_(&w) {
+    if (!w.add_routine()) {
+        throw std::logic_error("rota: the worker has ended and takes no routines");
+    }
+}
+
+executor::executor(error_handler on_error)
+    : on_error_(on_error ? std::move(on_error) : error_handler(write_to_stderr)) {}
+
+routine_ptr executor::spawn(task<void> body, spawn_options options) {
+    assignment place = options.on != nullptr ? assignment(*options.on) : assign();
+    return spawn(std::move(body), std::move(place), std::move(options));
+}
+
+routine_ptr executor::spawn(task<void> body, assignment place, spawn_options options) {
+    auto r = routine_ptr::adopt(*new task_routine(*this, place.get(), std::move(options.name),
+                                                  std::move(body), options.report_errors));
+    return start(std::move(r), std::move(place));
+}
+
+routine_ptr executor::start(routine_ptr r, assignment place) {
+    place.worker_ = nullptr; // the routine gives the place back when it stops
+    registry_.add(*routine_ptr(r).release());
+    r->home().post(*r);
+    return r;
+}
+
+void executor::report(const routine& r, std::exception_ptr error) const noexcept {
+    try {
+        on_error_(r, std::move(error));
+    } catch (...) {
+        std::fprintf(stderr, "rota: the error handler threw for routine %s\n", r.name().c_str());
+    }
+}
+
+} // namespace rota

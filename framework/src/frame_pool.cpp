@@ -1,0 +1,84 @@
+#include <rota/frame_pool.hpp>
+
+#include <array>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ROTA_POOL_FRAMES 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ROTA_POOL_FRAMES 0
+#endif
+#endif
+#ifndef ROTA_POOL_FRAMES
+#define ROTA_POOL_FRAMES 1
+#endif
+
+namespace rota::frame_pool {
+namespace {
+
+constexpr std::size_t class_bytes = 64;
+constexpr std::size_t classes = 16; // up to 1 KiB
+constexpr unsigned kept_per_class = 512;
+
+struct block {
+    block* next;
+};
+
+struct free_list {
+    block* head = nullptr;
+    unsigned count = 0;
+};
+
+/// The free blocks of one thread, given back to the heap when it ends.
+struct cache {
+    std::array<free_list, classes> lists{};
+    bool ended = false; // frames may be freed after this thread's cache has gone
+
+    ~cache() {
+        ended = true;
+        for (free_list& list : lists) {
+            while (list.head != nullptr) {
+                block* next = list.head->next;
+                ::operator delete(list.head);
+                list.head = next;
+            }
+            list.count = 0;
+        }
+    }
+};
+
+thread_local cache local;
+
+constexpr std::size_t class_of(std::size_t bytes) noexcept {
+    return bytes == 0 ? 0 : (bytes - 1) / class_bytes;
+}
+
+} // namespace
+
+void* allocate(std::size_t bytes) {
+    const std::size_t index = class_of(bytes);
+    if (!ROTA_POOL_FRAMES || index >= classes)
+        return ::operator new(bytes);
+    free_list& list = local.lists[index];
+    if (list.head == nullptr)
+        return ::operator new((index + 1) * class_bytes);
+    block* const first = list.head;
+    list.head = first->next;
+    --list.count;
+    return first;
+}
+
+void deallocate(void* memory, std::size_t bytes) noexcept {
+    const std::size_t index = class_of(bytes);
+    if (!ROTA_POOL_FRAMES || index >= classes || local.ended ||
+        local.lists[index].count == kept_per_class) {
+        ::operator delete(memory);
+        return;
+    }
+    free_list& list = local.lists[index];
+    list.head = ::new (memory) block{list.head};
+    ++list.count;
+}
+
+} // namespace rota::frame_pool

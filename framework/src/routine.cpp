@@ -1,0 +1,116 @@
+#include <rota/routine.hpp>
+
+#include <rota/executor.hpp>
+#include <rota/worker.hpp>
+
+namespace rota {
+
+std::string_view to_string(routine_state state) noexcept {
+    switch (state) {
+    case routine_state::ready:
+        return "ready";
+    case routine_state::running:
+        return "running";
+    case routine_state::blocked:
+        return "blocked";
+    case routine_state::stopped:
+        return "stopped";
+    }
+    return "unknown";
+}
+
+void waiter::wake() noexcept { owner->make_ready(); }
+
+routine::routine(executor& owner, worker& home, std::string name, bool report_errors)
+    : runnable(&routine::run), owner_(owner), home_(home), id_(owner.registry().next_id()),
+      name_(std::move(name)), report_errors_(report_errors) {}
+
+routine::~routine() = default;
+
+void routine::drop_reference() noexcept {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        delete this;
+}
+
+void routine::suspend(std::coroutine_handle<> resume_point, const char* what,
+                      const std::source_location& where) noexcept {
+    resume_point_ = resume_point;
+    // A sequence lock whose fields are atomics: a reader that sees the version change looks again.
+    // Release on each field keeps them behind the odd version; the state is stored last.
+    const std::uint32_t version = version_.load(std::memory_order_relaxed);
+    version_.store(version + 1, std::memory_order_relaxed);
+    what_.store(what, std::memory_order_release);
+    function_.store(where.function_name(), std::memory_order_release);
+    file_.store(where.file_name(), std::memory_order_release);
+    line_.store(where.line(), std::memory_order_release);
+    since_ns_.store(home_.turn_time().time_since_epoch().count(), std::memory_order_release);
+    version_.store(version + 2, std::memory_order_release);
+    state_.store(routine_state::blocked, std::memory_order_release);
+}
+
+void routine::make_ready() noexcept {
+    state_.store(routine_state::ready, std::memory_order_release);
+    home_.post(*this);
+}
+
+void routine::yield(std::coroutine_handle<> resume_point) noexcept {
+    resume_point_ = resume_point;
+    make_ready();
+}
+
+std::optional<blocked_routine> routine::blocked_on() const {
+    for (;;) {
+        const std::uint32_t before = version_.load(std::memory_order_acquire);
+        if (state() != routine_state::blocked)
+            return std::nullopt;
+        const char* const what = what_.load(std::memory_order_acquire);
+        const char* const function_name = function_.load(std::memory_order_acquire);
+        const char* const file = file_.load(std::memory_order_acquire);
+        const std::uint32_t line = line_.load(std::memory_order_acquire);
+        const std::int64_t since = since_ns_.load(std::memory_order_acquire);
+        if (before % 2 != 0 || version_.load(std::memory_order_relaxed) != before)
+            continue;
+        return blocked_routine{
+            .id = id_,
+            .name = name_,
+            .what = what,
+            .function = function_name,
+            .file = file,
+            .line = line,
+            .since = worker::time_point(worker::time_point::duration(since)),
+            .worker = home_.index(),
+        };
+    }
+}
+
+void routine::wait_stopped() const noexcept { stopped_.wait(false, std::memory_order_acquire); }
+
+void routine::run(runnable& self) noexcept { static_cast<routine&>(self).step(); }
+
+void routine::step() noexcept {
+    state_.store(routine_state::running, std::memory_order_release);
+    if (resume_body())
+        finish();
+    // Otherwise suspend() or yield() has already said what comes next, and another thread may have
+    // made it ready.
+}
+
+void routine::finish() noexcept {
+    const routine_ptr keep(*this);
+    if (error_ && report_errors_)
+        owner_.report(*this, error_);
+    waiter* joiners = nullptr;
+    {
+        const std::lock_guard guard(join_lock_);
+        state_.store(routine_state::stopped, std::memory_order_release);
+        joiners = joiners_.release();
+    }
+    wait_list::wake_chain(joiners);
+    stopped_.store(true, std::memory_order_release);
+    stopped_.notify_all();
+    worker& home = home_;
+    owner_.registry().remove(*this); // drops the executor's reference
+    home.remove_routine();
+}
+
+} // namespace rota

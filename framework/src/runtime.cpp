@@ -1,0 +1,166 @@
+#include <rota/runtime.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include <sched.h>
+
+#include <rota/quiet_thread.hpp>
+
+namespace rota {
+namespace {
+
+std::size_t usable_cores() noexcept {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+        return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
+    }
+    return std::max(1U, std::thread::hardware_concurrency());
+}
+
+} // namespace
+
+runtime::runtime(runtime_options options)
+    : executor(options.on_error), options_(std::move(options)), scheduler_(options_.batch_size) {
+    const std::size_t count = options_.workers == 0 ? usable_cores() : options_.workers;
+    if (count > max_workers)
+        throw std::invalid_argument("runtime: more than 256 workers");
+    slots_.reserve(max_workers);
+    active_.reserve(max_workers);
+    for (std::size_t i = 0; i < count; ++i) {
+        add_worker();
+        activate(i);
+    }
+}
+
+runtime::~runtime() { stop(); }
+
+void runtime::add_worker() {
+    const std::size_t index = slots_.size();
+    auto sleeper = options_.make_parking ? options_.make_parking(index)
+                                         : std::unique_ptr<parking>(std::make_unique<parker>());
+    auto shard = std::make_unique<worker>(index, time_source::steady(), std::move(sleeper));
+    if (observer_) {
+        observer_(*shard);
+    }
+    slots_.emplace_back().shard = std::move(shard);
+}
+
+void runtime::activate(std::size_t index) {
+    slot& s = slots_[index];
+    s.active = true;
+    active_.insert(std::upper_bound(active_.begin(), active_.end(), index), index);
+}
+
+void runtime::on_worker_added(std::function<void(worker&)> observer) {
+    const std::lock_guard guard(lock_);
+    observer_ = std::move(observer);
+    for (slot& s : slots_)
+        observer_(*s.shard);
+}
+
+void runtime::start_thread(slot& s) {
+    if (s.thread.joinable())
+        s.thread.join(); // of a worker that had ended
+    s.thread = start_quiet_thread("rota-worker-" + std::to_string(s.shard->index()),
+                                  [w = s.shard.get()] { w->run(); });
+}
+
+void runtime::start() {
+    const std::lock_guard guard(lock_);
+    if (running_ || stopped_)
+        return;
+    running_ = true;
+    for (slot& s : slots_)
+        start_thread(s);
+}
+
+void runtime::join() {
+    start();
+    registry_.wait_empty();
+}
+
+void runtime::stop() {
+    const std::lock_guard one_at_a_time(stop_lock_);
+    registry_.request_stop_all(); // and whatever is spawned from now on
+    start();                      // what was spawned but never started must run, if only to end
+    {
+        const std::lock_guard guard(lock_);
+        if (stopped_)
+            return;
+        stopped_ = true; // the workers are from now on those that there are
+    }
+    registry_.wait_empty();
+    for (slot& s : slots_)
+        s.shard->stop();
+    for (slot& s : slots_) {
+        if (s.thread.joinable())
+            s.thread.join();
+    }
+}
+
+void runtime::set_workers(std::size_t count) {
+    if (count == 0 || count > max_workers) {
+        throw std::invalid_argument("runtime: the number of workers must be from 1 to 256");
+    }
+    const std::lock_guard guard(lock_);
+    if (stopped_)
+        return;
+    while (active_.size() > count) {
+        slot& s = slots_[active_.back()];
+        active_.pop_back();
+        s.active = false;
+        s.shard->stop();
+    }
+    for (std::size_t i = 0; active_.size() < count; ++i) {
+        if (i == slots_.size()) {
+            add_worker();
+        } else if (slots_[i].active) {
+            continue;
+        } else if (slots_[i].shard->resume()) { // it was still draining
+            activate(i);
+            continue;
+        }
+        if (running_)
+            start_thread(slots_[i]);
+        activate(i);
+    }
+}
+
+std::size_t runtime::worker_count() const {
+    const std::lock_guard guard(lock_);
+    return active_.size();
+}
+
+std::vector<worker_status> runtime::workers() const {
+    std::vector<worker_status> result;
+    const std::lock_guard guard(lock_);
+    for (const slot& s : slots_) {
+        const worker& w = *s.shard;
+        if (!s.active && w.ended())
+            continue;
+        result.push_back({.index = w.index(),
+                          .state = w.state(),
+                          .draining = !s.active,
+                          .routines = w.routines(),
+                          .connections = w.connections(),
+                          .runnable = w.load().runnable});
+    }
+    return result;
+}
+
+worker* runtime::worker_at(std::size_t index) const {
+    const std::lock_guard guard(lock_);
+    return index < slots_.size() ? slots_[index].shard.get() : nullptr;
+}
+
+assignment runtime::assign() {
+    const std::lock_guard guard(lock_);
+    const std::size_t picked = scheduler_.pick(
+        active_.size(), [this](std::size_t i) { return slots_[active_[i]].shard->load(); });
+    return assignment(*slots_[active_[picked]].shard);
+}
+
+} // namespace rota

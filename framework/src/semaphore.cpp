@@ -1,0 +1,50 @@
+#include <rota/semaphore.hpp>
+
+namespace rota {
+
+bool semaphore::take(std::size_t count) noexcept {
+    if (!waiters_.empty() || available_ < count) {
+        return false;
+    }
+    available_ -= count;
+    return true;
+}
+
+waiter* semaphore::serve() noexcept {
+    wait_list served;
+    while (waiter* const first = waiters_.front()) {
+        const std::size_t wanted = acquire_awaiter::of(*first).count_;
+        if (available_ < wanted) {
+            break;
+        }
+        available_ -= wanted;
+        waiters_.remove(*first);
+        served.push_back(*first);
+    }
+    return served.release();
+}
+
+std::optional<semaphore::permit> semaphore::try_acquire(std::size_t count) {
+    const std::lock_guard guard(lock_);
+    if (!take(count)) {
+        return std::nullopt;
+    }
+    return permit(*this, count);
+}
+
+void semaphore::release(std::size_t count) noexcept {
+    waiter* served = nullptr;
+    {
+        const std::lock_guard guard(lock_);
+        available_ += count;
+        served = serve();
+    }
+    wait_list::wake_chain(served);
+}
+
+std::size_t semaphore::available() const {
+    const std::lock_guard guard(lock_);
+    return available_;
+}
+
+} // namespace rota

@@ -1,0 +1,261 @@
+#include <rota/worker.hpp>
+
+#include <algorithm>
+
+namespace rota {
+namespace {
+
+thread_local worker* held = nullptr;
+
+constexpr std::size_t steps_per_turn = 64;
+constexpr std::int64_t never =
+    std::chrono::steady_clock::time_point::max().time_since_epoch().count();
+
+class steady_time final : public time_source {
+public:
+    time_point now() const noexcept override { return std::chrono::steady_clock::now(); }
+};
+
+std::int64_t count_of(worker::time_point t) noexcept { return t.time_since_epoch().count(); }
+
+} // namespace
+
+const time_source& time_source::steady() noexcept {
+    static const steady_time instance;
+    return instance;
+}
+
+std::string_view to_string(baton state) noexcept {
+    switch (state) {
+    case baton::parked:
+        return "parked";
+    case baton::running:
+        return "running";
+    case baton::lent:
+        return "lent";
+    }
+    return "unknown";
+}
+
+worker::worker(std::size_t index, const time_source& time, std::unique_ptr<parking> sleeper)
+    : index_(index), time_(time), parking_(std::move(sleeper)), timers_(time.now()),
+      turn_time_(time.now()), lent_deadline_ns_(never), sleep_deadline_ns_(never) {}
+
+worker::~worker() = default;
+
+worker* worker::current() noexcept { return held; }
+
+worker* worker::hold() noexcept {
+    worker* const before = held;
+    held = this;
+    return before;
+}
+
+void worker::restore(worker* previous) noexcept { held = previous; }
+
+void worker::post(runnable& r) noexcept {
+    if (is_current()) {
+        ready_.push(r);
+        count_queued(1);
+        return;
+    }
+    inbox_count_.fetch_add(1, std::memory_order_relaxed);
+    inbox_.push(r);
+    notify();
+}
+
+void worker::notify() noexcept {
+    baton seen = baton::parked;
+    if (baton_.load(std::memory_order_seq_cst) == baton::parked &&
+        baton_.compare_exchange_strong(seen, baton::running, std::memory_order_seq_cst)) {
+        parking_->notify();
+    }
+}
+
+struct load worker::load() const noexcept {
+    const auto at_least_zero = [](std::int64_t n) {
+        return static_cast<std::size_t>(std::max<std::int64_t>(n, 0));
+    };
+    return {.runnable = at_least_zero(ready_count_.load(std::memory_order_relaxed) +
+                                      inbox_count_.load(std::memory_order_relaxed)) +
+                        completions_.size(),
+            .connections = at_least_zero(connections_.load(std::memory_order_relaxed))};
+}
+
+worker::time_point worker::lent_deadline() const noexcept {
+    return time_point(time_point::duration(lent_deadline_ns_.load(std::memory_order_relaxed)));
+}
+
+void worker::count_queued(std::int64_t change) noexcept {
+    // One writer, the baton holder: no read-modify-write needed.
+    ready_count_.store(ready_count_.load(std::memory_order_relaxed) + change,
+                       std::memory_order_relaxed);
+}
+
+bool worker::has_work() const noexcept {
+    return !ready_.empty() || !inbox_.empty() || !completions_.empty();
+}
+
+std::size_t worker::turn(std::size_t steps) noexcept {
+    turn_time_ = time_.now();
+    const std::size_t events = completions_.drain();
+    if (timers_.armed() != 0)
+        timers_.advance(turn_time_);
+    if (const unsigned posted = inbox_.drain_into(ready_); posted != 0) {
+        inbox_count_.fetch_sub(posted, std::memory_order_relaxed);
+        count_queued(posted);
+    }
+    std::size_t ran = 0;
+    while (ran < steps) {
+        runnable* const next = ready_.pop();
+        if (next == nullptr)
+            break;
+        count_queued(-1);
+        (*next)();
+        ++ran;
+    }
+    if (events != 0 || ran != 0)
+        note_cost(std::max(events, ran), time_.now() - turn_time_);
+    return ran;
+}
+
+void worker::end_turn() noexcept {
+    if (hook_ != nullptr) {
+        hook_->after_turn(false);
+    }
+}
+
+void worker::note_cost(std::size_t events, std::chrono::nanoseconds spent) noexcept {
+    // Exponentially weighted with alpha = 0.05, once for each event, bounded so that one batch
+    // counts as at most 20.
+    const double weight = 0.05 * static_cast<double>(std::min<std::size_t>(events, 20));
+    const double each = static_cast<double>(spent.count()) / static_cast<double>(events);
+    const auto before = static_cast<double>(cost_ns_.load(std::memory_order_relaxed));
+    cost_ns_.store(static_cast<std::int64_t>(before + weight * (each - before)),
+                   std::memory_order_relaxed);
+}
+
+void worker::run() noexcept {
+    worker* const before = hold();
+    for (;;) {
+        turn(steps_per_turn);
+        end_turn();
+        if (has_work()) {
+            continue;
+        }
+        if (end_if_drained()) {
+            break;
+        }
+        sleep();
+    }
+    restore(before);
+}
+
+bool worker::add_routine() noexcept {
+    if ((population_.fetch_add(1, std::memory_order_seq_cst) & ended_bit) == 0) {
+        return true;
+    }
+    population_.fetch_sub(1, std::memory_order_seq_cst);
+    return false;
+}
+
+void worker::remove_routine() noexcept {
+    if (population_.fetch_sub(1, std::memory_order_seq_cst) == (stopping_bit | 1)) {
+        notify(); // run() may return now; a place that was not used is given back by any thread
+    }
+}
+
+bool worker::drained() const noexcept {
+    return population_.load(std::memory_order_seq_cst) == stopping_bit;
+}
+
+bool worker::end_if_drained() noexcept {
+    std::uint64_t seen = stopping_bit;
+    return drained() && population_.compare_exchange_strong(seen, stopping_bit | ended_bit);
+}
+
+void worker::stop() noexcept {
+    population_.fetch_or(stopping_bit, std::memory_order_seq_cst);
+    notify();
+}
+
+bool worker::resume() noexcept {
+    return (population_.fetch_and(~(stopping_bit | ended_bit)) & ended_bit) == 0;
+}
+
+void worker::sleep() noexcept {
+    time_point deadline = timers_.next();
+    if (deadline <= time_.now())
+        return;
+    sleep_deadline_ns_.store(count_of(deadline), std::memory_order_relaxed);
+    lent_deadline_ns_.store(never, std::memory_order_relaxed);
+    restore(nullptr);
+    baton_.store(baton::parked, std::memory_order_seq_cst);
+    const bool wanted = !inbox_.empty() || !completions_.empty() || drained();
+    baton seen = baton::parked;
+    if (!wanted || !baton_.compare_exchange_strong(seen, baton::running)) {
+        await_baton(deadline);
+    }
+    hold();
+}
+
+void worker::await_baton(time_point deadline) noexcept {
+    // A permit means that the word is `running`, for us. Without one the deadline has passed.
+    while (!parking_->wait_until(deadline)) {
+        baton seen = baton::parked;
+        if (baton_.compare_exchange_strong(seen, baton::running)) {
+            return;
+        }
+        // `running`: the permit is on its way. `lent`: the read side will soon give the baton back.
+        deadline =
+            seen == baton::running ? time_point::max() : time_.now() + std::chrono::milliseconds(1);
+    }
+}
+
+bool worker::try_lend() noexcept {
+    baton seen = baton::parked;
+    return baton_.load(std::memory_order_relaxed) == baton::parked &&
+           baton_.compare_exchange_strong(seen, baton::lent, std::memory_order_seq_cst);
+}
+
+void worker::run_lent(std::chrono::nanoseconds budget) noexcept {
+    worker* const before = hold();
+    const time_point start = time_.now();
+    for (;;) {
+        turn(steps_per_turn);
+        const bool over = time_.now() - start >= budget;
+        if (has_work() && !over) {
+            continue;
+        }
+        if (hook_ != nullptr) {
+            hook_->after_turn(true);
+        }
+        if (has_work()) { // left over, or made by the hook
+            if (!over) {
+                continue;
+            }
+            // Too long for the read side: the rest is for the worker's own thread.
+            restore(before);
+            baton_.store(baton::running, std::memory_order_seq_cst);
+            parking_->notify();
+            return;
+        }
+        const std::int64_t next = count_of(timers_.next());
+        const bool known = next >= sleep_deadline_ns_.load(std::memory_order_relaxed);
+        lent_deadline_ns_.store(known ? never : next, std::memory_order_relaxed);
+        restore(before);
+        baton_.store(baton::parked, std::memory_order_seq_cst);
+        if (drained()) {
+            notify(); // only the worker's own thread can end it
+            return;
+        }
+        baton seen = baton::parked;
+        if ((inbox_.empty() && completions_.empty()) ||
+            !baton_.compare_exchange_strong(seen, baton::lent, std::memory_order_seq_cst)) {
+            return;
+        }
+        hold();
+    }
+}
+
+} // namespace rota

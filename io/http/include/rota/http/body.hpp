@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rota/http/request_head.hpp>
+#include <rota/task.hpp>
+
+namespace rota::http {
+
+/// The content of a request, taken off the connection as the handler asks for it: what is not asked
+/// for stays in the client's way, which is the back-pressure. Belongs to the request; used by its
+/// handler only.
+///
+/// The first read also answers "Expect: 100-continue". Reading throws http_error for content that
+/// is malformed, too large or too slow, std::system_error when the client is gone,
+/// operation_cancelled on stop.
+class body_reader {
+public:
+    /// The next piece; empty at the end, and then again. Valid until the next call.
+    virtual task<std::string_view> read() = 0;
+    /// What is left, whole. Throws http_error(413) for more than `bytes_max` (the server's own
+    /// limit holds anyway).
+    task<std::string> read_all(std::size_t bytes_max = std::numeric_limits<std::size_t>::max());
+    /// The length that the client announced, if it did.
+    [[nodiscard]] virtual std::optional<std::uint64_t> length() const noexcept = 0;
+    /// The trailer fields; empty before the end of the content.
+    [[nodiscard]] virtual header_list trailers() const noexcept = 0;
+
+protected:
+    ~body_reader() = default;
+};
+
+/// Where a streaming response puts its content. Belongs to the session; used by the producer only.
+class body_writer {
+public:
+    /// Sends a piece; suspends while the client is slower than the handler. An empty piece sends
+    /// nothing. Throws std::system_error when the client is gone, std::length_error beyond a length
+    /// that was announced.
+    virtual task<void> write(std::string_view piece) = 0;
+    /// As write(), but takes the string over instead of copying it.
+    virtual task<void> write_owned(std::string piece) = 0;
+    /// Waits until what was written has been handed to the kernel.
+    virtual task<void> flush() = 0;
+    /// A field for behind the content, if the content is chunked (not in HTTP/1.0, nor with an
+    /// announced length: then it is dropped). Throws std::invalid_argument as headers::add() does.
+    virtual void add_trailer(std::string_view name, std::string_view value) = 0;
+
+protected:
+    ~body_writer() = default;
+};
+
+/// Writes a response's content. May be a coroutine lambda with captures: the response that holds it
+/// lives until the producer has ended.
+using body_producer = std::move_only_function<task<void>(body_writer&)>;
+
+} // namespace rota::http

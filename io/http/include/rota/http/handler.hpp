@@ -1,0 +1,97 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <rota/http/request.hpp>
+#include <rota/http/response.hpp>
+#include <rota/task.hpp>
+
+namespace rota::http {
+
+/// A request handler, in one of the shapes
+///   response()                            a plain function: the cheapest; it runs on the
+///   connection's worker and must response(const request&)              not block; response(const
+///   request&, std::string) a plain function that wants the content, whole;
+///   task<response>(request&)              a coroutine, which may wait, and read the content in
+///   pieces.
+/// One object serves every worker at once, so it is called as const. The router keeps it for as
+/// long as it lives itself, so a coroutine lambda that is a handler may capture.
+class handler {
+public:
+    using plain = std::move_only_function<response(const request&) const>;
+    using whole_body = std::move_only_function<response(const request&, std::string) const>;
+    using coroutine = std::move_only_function<task<response>(request&) const>;
+
+    template <class Function>
+    requires(!std::same_as<std::remove_cvref_t<Function>, handler>)
+        // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload): a
+        // handler is any such function
+        handler(Function&& function)
+        : shape_(wrap(std::forward<Function>(function))) {}
+
+    [[nodiscard]] const plain* as_plain() const noexcept { return std::get_if<plain>(&shape_); }
+    /// Calls whatever shape it is. `req` outlives the task, and so does the handler.
+    [[nodiscard]] task<response> call(request& req) const;
+
+private:
+    using shape = std::variant<plain, whole_body, coroutine>;
+
+    template <class Function>
+    static shape wrap(Function&& function) {
+        using stored = const std::decay_t<Function>&;
+        if constexpr (std::is_invocable_r_v<task<response>, stored, request&>) {
+            return coroutine(std::forward<Function>(function));
+        } else if constexpr (std::is_invocable_r_v<response, stored, const request&>) {
+            return plain(std::forward<Function>(function));
+        } else if constexpr (std::is_invocable_r_v<response, stored, const request&, std::string>) {
+            return whole_body(std::forward<Function>(function));
+        } else {
+            static_assert(std::is_invocable_r_v<response, stored>,
+                          "a handler is response(), response(const request&), "
+                          "response(const request&, std::string) or task<response>(request&), "
+                          "callable as const");
+            return plain([f = std::decay_t<Function>(std::forward<Function>(function))](
+                             const request&) -> response { return f(); });
+        }
+    }
+
+    shape shape_;
+};
+
+class next;
+
+/// A function around the handlers behind it: `co_return co_await proceed(req)` goes on, anything
+/// else answers itself. Kept by the router, as handlers are.
+using middleware = std::move_only_function<task<response>(request&, next) const>;
+
+using middleware_chain = std::vector<std::shared_ptr<const middleware>>;
+
+/// What is left of the way to a handler. A value; used within the middleware that got it.
+class next {
+public:
+    using last_step = task<response> (*)(const void* context, request&);
+
+    next(const middleware_chain& outer, const middleware_chain& inner, last_step last,
+         const void* context) noexcept
+        : outer_(&outer), inner_(&inner), last_(last), context_(context) {}
+
+    /// Goes on. The request outlives the task.
+    [[nodiscard]] task<response> operator()(request& req) const;
+
+private:
+    const middleware_chain* outer_;
+    const middleware_chain* inner_;
+    last_step last_;
+    const void* context_;
+    std::size_t index_ = 0;
+};
+
+} // namespace rota::http

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace rota::http {
+
+/// What the parser accepts before it answers with an error. Sizes are bytes as they arrive.
+struct parser_limits {
+    /// Request line without its CRLF; more is 414 (RFC 9112 section 3 recommends at least 8,000).
+    std::size_t request_line_bytes_max = 8'192;
+    /// Request line and header section with all line ends; more is 431.
+    std::size_t head_bytes_max = 32'768;
+    /// Header fields, and trailer fields apart from them; more is 431.
+    std::size_t header_count_max = 100;
+    /// Trailer section; more is 431.
+    std::size_t trailer_bytes_max = 8'192;
+    /// Body after the chunked coding is taken off; more is 413, at once if Content-Length says so.
+    std::uint64_t body_bytes_max = 1'048'576;
+    /// A chunk-size line with its extensions, without its CRLF; more is 400.
+    std::size_t chunk_line_bytes_max = 256;
+    /// Bytes of chunk extensions in one body; more is 400. They mean nothing to anybody.
+    std::size_t chunk_extension_bytes_max = 4'096;
+    /// CRLFs before a request line, which RFC 9112 section 2.2 asks to skip; more is 400.
+    std::size_t leading_empty_lines_max = 4;
+};
+
+/// The limits of a connection: sizes, times and counts. Immutable while a server uses it.
+struct server_limits {
+    using milliseconds = std::chrono::milliseconds;
+
+    parser_limits parser;
+
+    /// From the first byte of a request (for the first one: from the accept) to the end of its
+    /// head; then 408.
+    milliseconds header_timeout{10'000};
+    /// Between two requests; then the connection is closed without a word.
+    milliseconds idle_timeout{60'000};
+    /// Time spent waiting for one body in all; then 408.
+    milliseconds body_timeout{300'000};
+    /// A body may also not be slower than this after `body_grace`; then 408. 0: no minimum.
+    std::uint64_t body_rate_min_bytes_per_s = 240;
+    milliseconds body_grace{10'000};
+    /// For a client to make room for the next piece of an answer; then the connection is reset.
+    milliseconds send_timeout{60'000};
+    /// Requests answered on one connection before it is closed. 0: any number.
+    std::uint64_t requests_per_connection_max = 0;
+    /// A body that the handler left unread is read and thrown away up to here to keep the
+    /// connection; else it closes.
+    std::uint64_t drain_bytes_max = 65'536;
+    /// After an error answer input is thrown away for this long, and this much, so that a client
+    /// which is still sending can read the answer before it sees a reset (RFC 9112 section 9.6).
+    milliseconds linger_timeout{2'000};
+    std::uint64_t linger_bytes_max = 1'048'576;
+    /// Answers to pipelined requests are gathered up to here before they are handed to the stream.
+    std::size_t output_batch_bytes = 32'768;
+};
+
+} // namespace rota::http

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace rota::http {
+
+/// The methods of RFC 9110 section 9.3 and PATCH (RFC 5789). Anything else is answered with 501.
+enum class method : std::uint8_t { get, head, post, put, delete_, connect, options, trace, patch };
+
+inline constexpr std::size_t method_count = 9;
+
+inline constexpr std::array<std::string_view, method_count> method_names{
+    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+
+/// The name as it goes over the wire.
+[[nodiscard]] constexpr std::string_view to_string(method value) noexcept {
+    return method_names[static_cast<std::size_t>(value)];
+}
+
+/// Method names are case-sensitive (RFC 9110 section 9.1): "get" is not a known method.
+[[nodiscard]] constexpr std::optional<method> parse_method(std::string_view name) noexcept {
+    for (std::size_t i = 0; i < method_count; ++i) {
+        if (method_names[i] == name)
+            return static_cast<method>(i);
+    }
+    return std::nullopt;
+}
+
+} // namespace rota::http

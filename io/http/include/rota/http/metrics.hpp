@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace rota::http {
+
+/// Upper bounds of the latency histogram's buckets, in microseconds; one more bucket holds the
+/// rest.
+inline constexpr std::array<std::uint32_t, 17> latency_bounds_us{
+    50,     100,     250,     500,     1'000,     2'500,     5'000,     10'000,    25'000,
+    50'000, 100'000, 250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000};
+
+/// What a server has done so far: a copy, summed over the workers.
+struct metrics_snapshot {
+    std::uint64_t connections = 0; // served so far
+    std::uint64_t connections_open = 0;
+    std::uint64_t requests = 0; // answered, malformed ones included
+    std::uint64_t requests_in_flight = 0;
+    std::array<std::uint64_t, 5> responses_by_class{}; // 1xx to 5xx
+    std::uint64_t bytes_received = 0;
+    std::uint64_t bytes_sent = 0; // handed to the stream
+    /// From the arrival of the bytes that completed the head to the handing over of the answer.
+    std::array<std::uint64_t, latency_bounds_us.size() + 1> latency_counts{};
+    std::uint64_t latency_sum_us = 0;
+};
+
+/// Counters of one worker. Written by the holder of its baton only, so an increment is a load and a
+/// store; read by any thread.
+class alignas(64) worker_counters {
+public:
+    class counter {
+    public:
+        void add(std::uint64_t n) noexcept {
+            value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+        }
+        void subtract(std::uint64_t n) noexcept { add(std::uint64_t{0} - n); }
+        [[nodiscard]] std::uint64_t get() const noexcept {
+            return value_.load(std::memory_order_relaxed);
+        }
+
+    private:
+        std::atomic<std::uint64_t> value_{0};
+    };
+
+    void count_response(int status, std::chrono::steady_clock::duration took) noexcept;
+
+    counter connections;
+    counter connections_open;
+    counter requests;
+    counter requests_in_flight;
+    counter bytes_received;
+    counter bytes_sent;
+
+private:
+    friend class server_metrics;
+    std::array<counter, 5> responses_by_class_;
+    std::array<counter, latency_bounds_us.size() + 1> latency_counts_;
+    counter latency_sum_us_;
+};
+
+/// The counters of a server, one set for each worker that serves. Any thread.
+class server_metrics {
+public:
+    server_metrics() = default;
+    ~server_metrics();
+    server_metrics(const server_metrics&) = delete;
+    server_metrics& operator=(const server_metrics&) = delete;
+
+    /// The counters of a worker, made when it serves its first connection.
+    [[nodiscard]] worker_counters& of_worker(std::size_t index);
+    /// The sums as they are about now.
+    [[nodiscard]] metrics_snapshot read() const noexcept;
+
+private:
+    static constexpr std::size_t workers_max = 256;
+    std::array<std::atomic<worker_counters*>, workers_max> workers_{};
+};
+
+} // namespace rota::http

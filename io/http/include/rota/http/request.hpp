@@ -1,0 +1,116 @@
+#pragma once
+
+#include <any>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rota/http/body.hpp>
+#include <rota/http/request_head.hpp>
+#include <rota/io/stream.hpp>
+#include <rota/task.hpp>
+
+namespace rota::http {
+
+/// What the router found in a path: the values of the pattern's parameters, as offsets into the
+/// path.
+struct route_values {
+    static constexpr std::size_t count_max = 8;
+    const std::vector<std::string>* names = nullptr; // of the route
+    std::array<text_span, count_max> values{};
+};
+
+/// A request as its handler sees it. Used by its handler only.
+///
+/// It lives until it has been answered, with a streaming response until the producer has ended: a
+/// producer may keep a reference to it, and read the content while it writes. Views of it live as
+/// long, but those that a plain function took end with the function: a producer takes its own.
+class request {
+public:
+    /// `head` and `body` outlive the request; `body` is null if there is no content to read.
+    request(const request_head& head, body_reader* body) noexcept : head_(&head), body_(body) {}
+    request(const request&) = delete;
+    request& operator=(const request&) = delete;
+
+    [[nodiscard]] http::method method() const noexcept { return head_->method; }
+    /// 0 or 1: HTTP/1.x.
+    [[nodiscard]] int version_minor() const noexcept { return head_->minor; }
+    /// The request target as it came.
+    [[nodiscard]] std::string_view target() const noexcept { return head_->text(head_->target); }
+    /// The path, percent-decoded. Nothing else is done to it: ".." and "//" stay, and an encoded
+    /// slash is a slash here (but separated no segments for the router), so a handler that makes a
+    /// file name of it must check it.
+    [[nodiscard]] std::string_view path() const noexcept;
+    /// The path as it came.
+    [[nodiscard]] std::string_view raw_path() const noexcept;
+    /// What follows the '?', as it came.
+    [[nodiscard]] std::string_view query_string() const noexcept {
+        return head_->text(head_->query);
+    }
+    /// The first query parameter of that name, decoded ('+' is a space); "" for one without a
+    /// value.
+    [[nodiscard]] std::optional<std::string> query(std::string_view name) const;
+    /// Every query parameter, decoded, in order.
+    [[nodiscard]] std::vector<std::pair<std::string, std::string>> query_parameters() const;
+
+    [[nodiscard]] header_list headers() const noexcept { return head_->headers(); }
+    /// The value of the first field of that name.
+    [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
+        return headers().find(name);
+    }
+    /// host[:port] that the request is for; empty if it did not say.
+    [[nodiscard]] std::string_view host() const noexcept { return head_->text(head_->host); }
+
+    /// The value of a parameter of the route's pattern, decoded; of an unnamed wildcard under "*".
+    /// Throws std::out_of_range if the pattern has none of that name.
+    [[nodiscard]] std::string_view param(std::string_view name) const;
+
+    /// The content, piece by piece.
+    [[nodiscard]] body_reader& body() noexcept;
+    /// The content, whole: body().read_all().
+    task<std::string> text(std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) {
+        return body().read_all(bytes_max);
+    }
+
+    /// Where the client is, as the listener writes it; empty where that is not known.
+    [[nodiscard]] std::string_view peer() const noexcept { return peer_; }
+
+    /// Waits until the client has gone: has closed the connection, or at least its sending side, or
+    /// the connection has failed. For a handler that waits long for something else: it runs beside
+    /// that, in a task_group, and has ended before the handler answers. Only once the content has
+    /// been read to its end. A client that sends further requests meanwhile is there. Throws
+    /// operation_cancelled.
+    [[nodiscard]] task<void> disconnected();
+
+    /// For what middleware wants to tell the handler.
+    [[nodiscard]] std::any& context() noexcept { return context_; }
+    [[nodiscard]] const std::any& context() const noexcept { return context_; }
+
+    // What the session and the router do with it.
+
+    [[nodiscard]] const request_head& head() const noexcept { return *head_; }
+    void set_peer(std::string_view peer) noexcept { peer_ = peer; }
+    /// The stream that it came over.
+    void set_stream(io::stream& client) noexcept { stream_ = &client; }
+    /// The path to match routes against: decoded but for encoded slashes, which are NUL.
+    [[nodiscard]] std::string_view prepare_path();
+    /// To be called once the path has been matched: turns NULs into slashes.
+    void set_route(const route_values& found) noexcept;
+
+private:
+    const request_head* head_;
+    body_reader* body_;
+    route_values route_;
+    std::string decoded_path_; // if the path has escapes
+    std::string_view peer_;
+    io::stream* stream_ = nullptr; // null: nobody to wait for
+    std::any context_;
+};
+
+} // namespace rota::http

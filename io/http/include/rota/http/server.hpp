@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <rota/http/limits.hpp>
+#include <rota/http/metrics.hpp>
+#include <rota/http/router.hpp>
+#include <rota/http/session.hpp>
+#include <rota/io/context.hpp>
+#include <rota/io/endpoint.hpp>
+#include <rota/io/server.hpp>
+#include <rota/task.hpp>
+
+namespace rota::http {
+
+struct server_options {
+    /// Where to listen: "127.0.0.1:8080", "[::]:80", "unix:/run/x.sock". At least one.
+    std::vector<io::endpoint> listen{};
+    io::listen_options socket{};
+    /// Connections at once; further clients wait in the backlog.
+    std::size_t max_connections = 10'000;
+    /// How long a drain waits for requests in flight before it cancels them.
+    std::chrono::milliseconds drain_timeout = std::chrono::seconds(10);
+    server_limits limits{};
+    /// By default what handlers throw is written to stderr.
+    session_hooks hooks{};
+};
+
+/// An HTTP server: serves the routes of a router to the clients of an io::server.
+///
+/// Made and run by one thread; drain(), drain_token(), metrics(), listening() and connections() are
+/// for any thread. Handlers run on the workers of the context. It outlives its clients: run() ends
+/// when they have gone.
+class server {
+public:
+    /// Throws std::invalid_argument for options that make no sense.
+    server(io::context& ctx, router routes, server_options options);
+    ~server();
+    server(const server&) = delete;
+    server& operator=(const server&) = delete;
+
+    /// Listens and serves until drain(), then lets the requests in flight finish. See
+    /// io::server::run().
+    [[nodiscard]] task<void> run();
+    /// Begins to drain: no new clients, idle ones are closed, answers say "Connection: close".
+    void drain() noexcept;
+    /// run() in the foreground, drained by SIGINT or SIGTERM; for main().
+    void run_until_signalled();
+
+    /// Requested when the drain begins: for handlers that keep clients waiting.
+    [[nodiscard]] std::stop_token drain_token() const noexcept;
+    [[nodiscard]] metrics_snapshot metrics() const noexcept;
+    [[nodiscard]] std::size_t connections() const noexcept;
+    /// Where it listens; blocks until it does. See io::server::listening().
+    [[nodiscard]] std::vector<io::endpoint> listening() const;
+
+private:
+    struct state;
+    std::unique_ptr<state> state_;
+};
+
+/// Everything in one call, for a main() of few lines: makes a context, serves `routes` on `address`
+/// until SIGINT or SIGTERM, drains. Throws what server and io::context throw.
+void serve(router routes, const std::string& address, server_options options = {},
+           io::context_options context = {});
+
+} // namespace rota::http

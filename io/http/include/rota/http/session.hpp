@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include <rota/http/limits.hpp>
+#include <rota/http/metrics.hpp>
+#include <rota/http/router.hpp>
+#include <rota/io/stream.hpp>
+#include <rota/task.hpp>
+
+namespace rota::http {
+
+/// One answered request, for an access log. Views live during the call.
+struct access_entry {
+    std::string_view peer;
+    std::string_view method; // empty, as target, if the request line could not be read
+    std::string_view target;
+    int status;
+    std::uint64_t bytes_sent; // with the head, as handed to the stream
+    std::chrono::microseconds took;
+};
+
+/// What the sessions of a server share. Outlives them; called on their workers, perhaps at once on
+/// several.
+struct session_hooks {
+    /// Told of every answered request, if it is set.
+    std::function<void(const access_entry&)> on_access;
+    /// Told of what handlers throw, if it is set.
+    std::function<void(std::string_view message)> on_error;
+};
+
+/// What a session is given beside the stream. The pointers may be null and outlive the session.
+struct session_control {
+    /// Requested when the server drains: an idle connection closes, the others do after the request
+    /// in flight.
+    std::stop_token draining;
+    server_metrics* metrics = nullptr;
+    const session_hooks* hooks = nullptr;
+    std::string peer;
+};
+
+/// Serves one client: reads requests off the stream and writes the answers, in order, until one
+/// side has had enough.
+///
+/// Answers to requests that have arrived together go out together. Handlers of one connection run
+/// one after the other. Nothing is read ahead of the request at work, so a slow handler holds its
+/// client back, nobody else. The stop token of the calling routine cancels the handler and ends the
+/// session with operation_cancelled; a client that goes away is a normal end. On return the stream
+/// has been told everything; closing it is the caller's.
+///
+/// Everything that is pointed to outlives the task.
+[[nodiscard]] task<void> serve_connection(io::stream* stream, const router* routes,
+                                          const server_limits* limits, session_control control);
+
+} // namespace rota::http

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace rota::http {
+
+/// Ends the wait of an idle connection when its server drains, and no other wait.
+///
+/// The state is one word: `idle` = the session waits between two requests, `draining` = the server
+/// drains. Each side sets its bit with one atomic operation and sees whether the other bit was
+/// there first; whoever comes second asks the wait to stop. So the request for it is made exactly
+/// if both are true at once, whichever came first.
+///
+/// enter_idle() and leave_idle() belong to the session; the stop requests may come from any thread.
+class drain_watch {
+public:
+    /// `stop` cancels everything, `draining` idle waits.
+    drain_watch(std::stop_token stop, std::stop_token draining) : draining_(std::move(draining)) {
+        if (!draining_.stop_possible()) {
+            token_ = std::move(stop);
+            return;
+        }
+        source_ = std::stop_source();
+        token_ = source_.get_token();
+        on_stop_.emplace(std::move(stop), relay{this});
+        on_drain_.emplace(draining_, notice{this});
+    }
+    drain_watch(const drain_watch&) = delete;
+    drain_watch& operator=(const drain_watch&) = delete;
+
+    [[nodiscard]] bool draining() const noexcept { return draining_.stop_requested(); }
+    /// For waits between enter_idle() and leave_idle().
+    [[nodiscard]] const std::stop_token& idle_token() const noexcept { return token_; }
+
+    void enter_idle() noexcept {
+        if ((state_.fetch_or(idle, std::memory_order_acq_rel) & is_draining) != 0) {
+            source_.request_stop();
+        }
+    }
+    void leave_idle() noexcept {
+        state_.fetch_and(static_cast<std::uint8_t>(~idle), std::memory_order_acq_rel);
+    }
+
+private:
+    static constexpr std::uint8_t idle = 1;
+    static constexpr std::uint8_t is_draining = 2;
+
+    struct relay {
+        drain_watch* self;
+        void operator()() const noexcept { self->source_.request_stop(); }
+    };
+    struct notice {
+        drain_watch* self;
+        void operator()() const noexcept {
+            if ((self->state_.fetch_or(is_draining, std::memory_order_acq_rel) & idle) != 0) {
+                self->source_.request_stop();
+            }
+        }
+    };
+
+    std::stop_token draining_;
+    std::stop_source source_{std::nostopstate};
+    std::stop_token token_;
+    std::atomic<std::uint8_t> state_{0};
+    std::optional<std::stop_callback<relay>> on_stop_;
+    std::optional<std::stop_callback<notice>> on_drain_;
+};
+
+} // namespace rota::http

@@ -1,0 +1,35 @@
+#include <rota/http/handler.hpp>
+
+namespace rota::http {
+namespace {
+
+task<response> call_plain(const handler::plain* function, const request* req) {
+    co_return (*function)(*req);
+}
+
+task<response> call_with_body(const handler::whole_body* function, request* req) {
+    std::string content = co_await req->text();
+    co_return (*function)(*req, std::move(content));
+}
+
+} // namespace
+
+task<response> handler::call(request& req) const {
+    if (const auto* function = std::get_if<coroutine>(&shape_))
+        return (*function)(req);
+    if (const auto* function = std::get_if<whole_body>(&shape_))
+        return call_with_body(function, &req);
+    return call_plain(std::get_if<plain>(&shape_), &req);
+}
+
+task<response> next::operator()(request& req) const {
+    if (index_ == outer_->size() + inner_->size())
+        return last_(context_, req);
+    const middleware& function =
+        index_ < outer_->size() ? *(*outer_)[index_] : *(*inner_)[index_ - outer_->size()];
+    next following = *this;
+    ++following.index_;
+    return function(req, following);
+}
+
+} // namespace rota::http

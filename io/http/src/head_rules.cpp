@@ -1,0 +1,191 @@
+#include "head_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "syntax.hpp"
+
+namespace rota::http {
+namespace {
+
+using syntax::iequals;
+
+/// What the fields said, before it is known whether they agree.
+struct findings {
+    int hosts = 0;
+    int lengths = 0;
+    bool transfer_encoding = false;
+    bool chunked = false;
+    bool unknown_coding = false;
+    bool close = false;
+    bool keep_alive = false;
+};
+
+check_result read_host(text_span value, request_head& head, findings& found) {
+    if (++found.hosts > 1)
+        return parse_error{400, "more than one Host"};
+    if (!valid_host(head.text(value)))
+        return parse_error{400, "malformed Host"};
+    // RFC 9112 section 3.2.2: the authority of an absolute target wins over the field.
+    if (head.host.size == 0)
+        head.host = value;
+    return std::nullopt;
+}
+
+check_result read_content_length(std::string_view value, request_head& head, findings& found) {
+    if (++found.lengths > 1)
+        return parse_error{400, "more than one Content-Length"};
+    if (value.empty() || !std::all_of(value.begin(), value.end(), syntax::is_digit)) {
+        return parse_error{400, "malformed Content-Length"};
+    }
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), head.content_length);
+    if (error != std::errc{})
+        return parse_error{413, "content too large"};
+    head.has_content_length = true;
+    return std::nullopt;
+}
+
+check_result read_transfer_encoding(std::string_view value, findings& found) {
+    constexpr parse_error malformed{400, "malformed Transfer-Encoding"};
+    found.transfer_encoding = true;
+    if (value.empty())
+        return malformed;
+    while (!value.empty()) {
+        const bool ends_in_comma = value.back() == ',';
+        const std::string_view coding = syntax::next_list_item(value);
+        // Parameters follow the name behind a ';'; no coding that is known here has any.
+        const std::string_view name = syntax::trim(coding.substr(0, coding.find(';')));
+        if (!syntax::is_token(name) || (value.empty() && ends_in_comma))
+            return malformed;
+        if (found.chunked)
+            return parse_error{400, "chunked is not the last transfer coding"};
+        if (iequals(coding, "chunked")) {
+            found.chunked = true;
+        } else if (iequals(name, "chunked")) {
+            return malformed;
+        } else {
+            found.unknown_coding = true;
+        }
+    }
+    return std::nullopt;
+}
+
+void read_connection(std::string_view value, findings& found) {
+    while (!value.empty()) {
+        const std::string_view option = syntax::next_list_item(value);
+        if (iequals(option, "close")) {
+            found.close = true;
+        } else if (iequals(option, "keep-alive")) {
+            found.keep_alive = true;
+        }
+    }
+}
+
+check_result read_expect(std::string_view value, request_head& head) {
+    if (!iequals(value, "100-continue"))
+        return parse_error{417, "unknown expectation"};
+    head.expects_continue = true;
+    return std::nullopt;
+}
+
+/// One look at the length of a name tells nearly every other field apart.
+check_result read_field(const field_span& field, request_head& head, findings& found) {
+    const std::string_view name = head.text(field.name);
+    switch (name.size()) {
+    case 4:
+        if (iequals(name, "host"))
+            return read_host(field.value, head, found);
+        break;
+    case 6:
+        if (iequals(name, "expect"))
+            return read_expect(head.text(field.value), head);
+        break;
+    case 10:
+        if (iequals(name, "connection"))
+            read_connection(head.text(field.value), found);
+        break;
+    case 14:
+        if (iequals(name, "content-length")) {
+            return read_content_length(head.text(field.value), head, found);
+        }
+        break;
+    case 17:
+        if (iequals(name, "transfer-encoding")) {
+            return read_transfer_encoding(head.text(field.value), found);
+        }
+        break;
+    default:
+        break;
+    }
+    return std::nullopt;
+}
+
+bool is_one_of(std::string_view name, const auto& names) noexcept {
+    return std::any_of(names.begin(), names.end(),
+                       [name](std::string_view other) { return iequals(name, other); });
+}
+
+} // namespace
+
+check_result apply_head_rules(request_head& head) {
+    findings found;
+    for (const field_span& field : head.fields) {
+        if (auto wrong = read_field(field, head, found))
+            return wrong;
+    }
+    if (found.hosts == 0 && head.minor >= 1)
+        return parse_error{400, "Host is missing"};
+    if (found.transfer_encoding) {
+        if (found.lengths > 0) {
+            return parse_error{400, "both Content-Length and Transfer-Encoding"};
+        }
+        if (head.minor == 0)
+            return parse_error{400, "Transfer-Encoding in HTTP/1.0"};
+        if (found.unknown_coding)
+            return parse_error{501, "unknown transfer coding"};
+    }
+    head.chunked = found.chunked;
+    head.keep_alive = !found.close && (head.minor >= 1 || found.keep_alive);
+    // RFC 9110 section 10.1.1: ignored in HTTP/1.0, and nothing to wait for without content.
+    if (head.minor == 0 || !head.has_body())
+        head.expects_continue = false;
+    return std::nullopt;
+}
+
+bool is_huge_content_length(std::string_view line) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos)
+        return false;
+    if (!syntax::iequals(line.substr(0, colon), "content-length"))
+        return false;
+    const std::string_view digits = syntax::trim(line.substr(colon + 1));
+    if (!std::all_of(digits.begin(), digits.end(), syntax::is_digit))
+        return false;
+    std::uint64_t value = 0;
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return parsed.ec == std::errc::result_out_of_range;
+}
+
+check_result apply_trailer_rules(const char* base, std::vector<field_span>& fields) {
+    static constexpr std::array<std::string_view, 3> refused{"content-length", "transfer-encoding",
+                                                             "host"};
+    static constexpr std::array<std::string_view, 15> dropped{
+        "authorization",       "cache-control", "connection", "content-encoding", "content-range",
+        "content-type",        "cookie",        "expect",     "keep-alive",       "max-forwards",
+        "proxy-authorization", "range",         "te",         "trailer",          "upgrade"};
+    for (const field_span& field : fields) {
+        const std::string_view name{base + field.name.offset, field.name.size};
+        if (is_one_of(name, refused))
+            return parse_error{400, "a framing field in the trailers"};
+    }
+    std::erase_if(fields, [base](const field_span& field) {
+        return is_one_of(std::string_view{base + field.name.offset, field.name.size}, dropped);
+    });
+    return std::nullopt;
+}
+
+} // namespace rota::http

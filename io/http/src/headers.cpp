@@ -1,0 +1,105 @@
+#include <rota/http/headers.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "syntax.hpp"
+
+namespace rota::http {
+namespace {
+
+using syntax::iequals;
+
+/// Throws if a field of this name and value must not go out.
+void check_field(std::string_view name, std::string_view value) {
+    if (!syntax::is_token(name)) {
+        throw std::invalid_argument("the name of a header field is not a token");
+    }
+    if (syntax::has_control(value)) {
+        throw std::invalid_argument("a control character in the value of header field " +
+                                    std::string(name));
+    }
+    static constexpr std::array<std::string_view, 4> reserved{"content-length", "transfer-encoding",
+                                                              "connection", "keep-alive"};
+    for (std::string_view other : reserved) {
+        if (iequals(name, other)) {
+            throw std::invalid_argument("header field " + std::string(name) +
+                                        " is set by the server");
+        }
+    }
+}
+
+} // namespace
+
+void headers::append_trusted(std::string_view lines) {
+    if (overflow_.empty() && inline_size_ + lines.size() <= inline_capacity) {
+        std::memcpy(inline_.data() + inline_size_, lines.data(), lines.size());
+        inline_size_ = static_cast<std::uint8_t>(inline_size_ + lines.size());
+        return;
+    }
+    if (inline_size_ > 0) {
+        overflow_.assign(inline_.data(), inline_size_);
+        inline_size_ = 0;
+    }
+    overflow_.append(lines);
+}
+
+void headers::add(std::string_view name, std::string_view value) {
+    value = syntax::trim(value);
+    check_field(name, value);
+    std::string line;
+    line.reserve(name.size() + value.size() + 4);
+    line.append(name).append(": ").append(value).append("\r\n");
+    append_trusted(line);
+    if (iequals(name, "date"))
+        has_date_ = true;
+}
+
+void headers::set(std::string_view name, std::string_view value) {
+    check_field(name, syntax::trim(value)); // nothing changes if it throws
+    // The arguments may be views into this object.
+    const std::string kept_name(name);
+    const std::string kept_value(value);
+    while (remove(kept_name)) {
+    }
+    add(kept_name, kept_value);
+}
+
+bool headers::remove(std::string_view name) {
+    const auto found = locate(name);
+    if (!found)
+        return false;
+    if (iequals(name, "date"))
+        has_date_ = false;
+    std::string rest(wire().substr(0, found->start));
+    rest.append(wire().substr(found->end));
+    inline_size_ = 0;
+    overflow_.clear();
+    append_trusted(rest);
+    return true;
+}
+
+std::optional<std::string_view> headers::find(std::string_view name) const noexcept {
+    const auto found = locate(name);
+    if (!found)
+        return std::nullopt;
+    return found->value;
+}
+
+std::optional<headers::position> headers::locate(std::string_view name) const noexcept {
+    const std::string_view all = wire();
+    std::size_t start = 0;
+    while (start < all.size()) {
+        const std::size_t end = all.find("\r\n", start);
+        const std::string_view line = all.substr(start, end - start);
+        const std::size_t colon = line.find(':');
+        if (iequals(line.substr(0, colon), name)) {
+            return position{start, end + 2, line.substr(colon + 2)};
+        }
+        start = end + 2;
+    }
+    return std::nullopt;
+}
+
+} // namespace rota::http

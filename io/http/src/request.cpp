@@ -1,0 +1,119 @@
+#include <rota/http/request.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <system_error>
+
+#include <rota/sleep.hpp>
+
+#include "percent.hpp"
+
+namespace rota::http {
+namespace {
+
+/// What a client may send ahead while disconnected() watches for its end.
+constexpr std::size_t read_ahead_max = 65'536;
+
+/// The body of a request that has none.
+class empty_body final : public body_reader {
+public:
+    task<std::string_view> read() override { co_return std::string_view{}; }
+    [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override { return 0; }
+    [[nodiscard]] header_list trailers() const noexcept override { return {nullptr, none_}; }
+
+private:
+    std::vector<field_span> none_;
+};
+
+/// Takes "name=value" off the front of a query; false at its end. Both are still encoded.
+bool next_parameter(std::string_view& rest, std::string_view& name, std::string_view& value) {
+    while (rest.starts_with('&'))
+        rest.remove_prefix(1);
+    if (rest.empty())
+        return false;
+    const std::size_t end = std::min(rest.find('&'), rest.size());
+    const std::string_view pair = rest.substr(0, end);
+    rest.remove_prefix(end);
+    const std::size_t equals = pair.find('=');
+    name = pair.substr(0, equals);
+    value = equals == std::string_view::npos ? std::string_view{} : pair.substr(equals + 1);
+    return true;
+}
+
+} // namespace
+
+std::string_view request::path() const noexcept {
+    return head_->path_escaped ? std::string_view(decoded_path_) : raw_path();
+}
+
+std::string_view request::raw_path() const noexcept {
+    return head_->path.size > 0 ? head_->text(head_->path) : std::string_view("/");
+}
+
+std::optional<std::string> request::query(std::string_view name) const {
+    std::string_view rest = query_string();
+    std::string_view key;
+    std::string_view value;
+    while (next_parameter(rest, key, value)) {
+        const bool plain = key.find_first_of("%+") == std::string_view::npos;
+        if (plain ? key == name : decode_form(key) == name)
+            return decode_form(value);
+    }
+    return std::nullopt;
+}
+
+std::vector<std::pair<std::string, std::string>> request::query_parameters() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    std::string_view rest = query_string();
+    std::string_view key;
+    std::string_view value;
+    while (next_parameter(rest, key, value))
+        all.emplace_back(decode_form(key), decode_form(value));
+    return all;
+}
+
+std::string_view request::param(std::string_view name) const {
+    if (route_.names != nullptr) {
+        for (std::size_t i = 0; i < route_.names->size(); ++i) {
+            if ((*route_.names)[i] != name)
+                continue;
+            return path().substr(route_.values[i].offset, route_.values[i].size);
+        }
+    }
+    throw std::out_of_range("the route has no parameter " + std::string(name));
+}
+
+body_reader& request::body() noexcept {
+    static empty_body none;
+    return body_ != nullptr ? *body_ : none;
+}
+
+std::string_view request::prepare_path() {
+    if (head_->path_escaped)
+        decode_path(raw_path(), decoded_path_);
+    return path();
+}
+
+void request::set_route(const route_values& found) noexcept {
+    route_ = found;
+    if (head_->path_escaped) {
+        std::replace(decoded_path_.begin(), decoded_path_.end(), encoded_slash, '/');
+    }
+}
+
+task<void> request::disconnected() {
+    bool there = true;
+    while (there && stream_ != nullptr && stream_->buffered().size() < read_ahead_max) {
+        try {
+            there = co_await stream_->fill_more();
+        } catch (const std::system_error&) {
+            there = false;
+        }
+    }
+    // It has sent more than anybody wants to keep: it is alive, and its end cannot be seen.
+    if (there)
+        co_await sleep_until(std::chrono::steady_clock::time_point::max());
+}
+
+} // namespace rota::http

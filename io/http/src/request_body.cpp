@@ -1,0 +1,125 @@
+#include "request_body.hpp"
+
+#include <algorithm>
+
+#include <rota/errors.hpp>
+#include <rota/http/error.hpp>
+
+namespace rota::http {
+
+void request_body::reset() noexcept {
+    piece_bytes_ = 0;
+    received_ = 0;
+    waited_ = {};
+    asked_ = false;
+    too_late_ = false;
+    failed_ = false;
+}
+
+std::optional<std::uint64_t> request_body::length() const noexcept {
+    if (parser_.head().chunked)
+        return std::nullopt;
+    return parser_.head().content_length;
+}
+
+bool request_body::continue_owed() const noexcept {
+    return parser_.head().expects_continue && !asked_ && received_ == 0;
+}
+
+void request_body::release() noexcept {
+    if (piece_bytes_ == 0)
+        return;
+    wire_.consume(piece_bytes_);
+    piece_bytes_ = 0;
+}
+
+/// Takes the next piece out of what has arrived. `need_more` if nothing is left of that.
+parse_event request_body::advance() {
+    release();
+    for (;;) {
+        const std::string_view bytes = wire_.buffered();
+        if (bytes.empty() && !parser_.complete())
+            return parse_event::need_more;
+        const auto [event, consumed] = parser_.feed(bytes);
+        if (event == parse_event::body) {
+            piece_bytes_ = consumed;
+            received_ += parser_.body_piece().size();
+            return event;
+        }
+        wire_.consume(consumed);
+        if (event != parse_event::need_more)
+            return event;
+    }
+}
+
+task<std::string_view> request_body::read() {
+    if (failed_)
+        throw http_error(400, "the content could not be read");
+    for (;;) {
+        const parse_event event = advance();
+        if (event == parse_event::body)
+            co_return parser_.body_piece();
+        if (event == parse_event::complete)
+            co_return std::string_view{};
+        if (event == parse_event::error) {
+            failed_ = true;
+            throw http_error(parser_.error().status, parser_.error().reason);
+        }
+        if (continue_owed() && !too_late_)
+            wire_.pending().append("HTTP/1.1 100 Continue\r\n\r\n");
+        asked_ = asked_ || !too_late_;
+        co_await wait();
+    }
+}
+
+task<bool> request_body::drain(std::uint64_t bytes_max) {
+    bytes_max += received_;
+    for (;;) {
+        const parse_event event = advance();
+        if (event == parse_event::complete)
+            co_return true;
+        if (event == parse_event::error || received_ > bytes_max)
+            co_return false;
+        if (event == parse_event::need_more)
+            co_await wait();
+    }
+}
+
+/// How much longer the client may keep us waiting: it has a grace, and earns more with what it
+/// sends.
+std::chrono::steady_clock::duration request_body::patience() const noexcept {
+    using duration = std::chrono::steady_clock::duration;
+    duration allowed = limits_.body_timeout;
+    if (limits_.body_rate_min_bytes_per_s > 0) {
+        const double earned_s =
+            static_cast<double>(received_) / static_cast<double>(limits_.body_rate_min_bytes_per_s);
+        const std::chrono::duration<double> by_rate =
+            std::chrono::duration<double>(earned_s) + limits_.body_grace;
+        if (by_rate < allowed)
+            allowed = std::chrono::duration_cast<duration>(by_rate);
+    }
+    return std::max(allowed - waited_, duration::zero());
+}
+
+/// Waits for more input. Throws http_error if the client is too slow or has ended too early.
+task<void> request_body::wait() {
+    failed_ = true; // unless it ends well
+    if (!wire_.try_send())
+        co_await wire_.send();
+    const auto start = home_.now();
+    bool more = false;
+    bool late = false;
+    try {
+        more = co_await wire_.stream().fill(start + patience());
+    } catch (const timed_out&) {
+        late = true;
+    }
+    if (late)
+        throw http_error(408, "the content comes too slowly");
+    if (!more)
+        throw http_error(400, "the content ends too early");
+    waited_ += home_.now() - start;
+    failed_ = false;
+}
+
+} // namespace rota::http

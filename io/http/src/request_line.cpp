@@ -1,0 +1,159 @@
+#include "request_line.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "percent.hpp"
+#include "syntax.hpp"
+
+namespace rota::http {
+namespace {
+
+constexpr parse_error malformed{400, "malformed request line"};
+constexpr parse_error bad_target{400, "malformed request target"};
+
+text_span span_of(const request_head& head, std::string_view part) noexcept {
+    return {static_cast<std::uint32_t>(part.data() - head.base),
+            static_cast<std::uint32_t>(part.size())};
+}
+
+bool valid_port(std::string_view text) noexcept {
+    if (text.size() > 5)
+        return false;
+    unsigned port = 0;
+    for (char c : text) {
+        if (!syntax::is_digit(c))
+            return false;
+        port = port * 10 + static_cast<unsigned>(c - '0');
+    }
+    return port <= 65'535;
+}
+
+/// The part behind "http://" or "https://", or nothing if the target starts with neither.
+std::string_view after_scheme(std::string_view target) noexcept {
+    for (std::string_view scheme : {"http://", "https://"}) {
+        if (syntax::iequals(target.substr(0, scheme.size()), scheme)) {
+            return target.substr(scheme.size());
+        }
+    }
+    return {};
+}
+
+check_result set_path_and_query(std::string_view text, request_head& head) {
+    const std::size_t mark = text.find('?');
+    const std::string_view path = text.substr(0, mark);
+    head.path = span_of(head, path);
+    if (mark != std::string_view::npos)
+        head.query = span_of(head, text.substr(mark + 1));
+    head.path_escaped = path.find('%') != std::string_view::npos;
+    if (head.path_escaped && !valid_escapes(path)) {
+        return parse_error{400, "bad percent-encoding in the path"};
+    }
+    return std::nullopt;
+}
+
+check_result parse_absolute(std::string_view target, request_head& head) {
+    const std::string_view rest = after_scheme(target);
+    const std::size_t end = rest.find_first_of("/?");
+    const std::string_view authority = rest.substr(0, end);
+    if (authority.empty() || authority.front() == ':' || !valid_host(authority))
+        return bad_target;
+    head.form = target_form::absolute;
+    head.host = span_of(head, authority);
+    if (end == std::string_view::npos) {
+        head.path = span_of(head, rest.substr(rest.size()));
+        // RFC 9112 section 3.2.4: without a path this is how a proxy is asked for "OPTIONS *".
+        if (head.method == method::options)
+            head.form = target_form::asterisk;
+        return std::nullopt;
+    }
+    return set_path_and_query(rest.substr(end), head);
+}
+
+check_result parse_authority(std::string_view target, request_head& head) {
+    const std::size_t colon = target.rfind(':');
+    if (colon == std::string_view::npos || colon == 0 || colon + 1 == target.size() ||
+        !valid_host(target)) {
+        return bad_target;
+    }
+    head.form = target_form::authority;
+    return parse_error{501, "CONNECT is for proxies"};
+}
+
+check_result parse_target(std::string_view target, request_head& head) {
+    head.target = span_of(head, target);
+    if (target.find('#') != std::string_view::npos)
+        return bad_target;
+    if (head.method == method::connect)
+        return parse_authority(target, head);
+    if (target.front() == '/') {
+        head.form = target_form::origin;
+        return set_path_and_query(target, head);
+    }
+    if (target == "*") {
+        if (head.method != method::options)
+            return bad_target;
+        head.form = target_form::asterisk;
+        head.path = head.target;
+        return std::nullopt;
+    }
+    return parse_absolute(target, head);
+}
+
+} // namespace
+
+check_result parse_request_line(std::string_view line, request_head& head) {
+    const std::size_t first = line.find(' ');
+    const std::size_t last = line.rfind(' ');
+    if (first == last)
+        return malformed; // none at all, or no version: HTTP/0.9
+    const std::string_view name = line.substr(0, first);
+    const std::string_view target = line.substr(first + 1, last - first - 1);
+    const std::string_view version = line.substr(last + 1);
+    if (!syntax::is_token(name) || target.empty() || target.find(' ') != std::string_view::npos) {
+        return malformed;
+    }
+    if (version.size() != 8 || !version.starts_with("HTTP/") || !syntax::is_digit(version[5]) ||
+        version[6] != '.' || !syntax::is_digit(version[7])) {
+        return malformed;
+    }
+    if (version[5] != '1' || version[7] > '1') {
+        return parse_error{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
+    }
+    head.minor = static_cast<std::uint8_t>(version[7] - '0');
+    const auto known = parse_method(name);
+    if (!known)
+        return parse_error{501, "unknown method"};
+    head.method = *known;
+    return parse_target(target, head);
+}
+
+bool valid_host(std::string_view text) noexcept {
+    std::size_t end = 0;
+    if (text.starts_with('[')) {
+        end = text.find(']');
+        if (end == std::string_view::npos || end < 3)
+            return false;
+        for (char c : text.substr(1, end - 1)) {
+            if (syntax::hex_value(c) < 0 && c != ':' && c != '.')
+                return false;
+        }
+        ++end;
+    } else {
+        for (; end < text.size() && text[end] != ':'; ++end) {
+            if (text[end] == '%') {
+                if (end + 2 >= text.size() || syntax::hex_value(text[end + 1]) < 0 ||
+                    syntax::hex_value(text[end + 2]) < 0) {
+                    return false;
+                }
+            } else if (!syntax::is_host_char(text[end])) {
+                return false;
+            }
+        }
+    }
+    if (end == text.size())
+        return true;
+    return text[end] == ':' && valid_port(text.substr(end + 1));
+}
+
+} // namespace rota::http

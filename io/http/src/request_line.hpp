@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <rota/http/request_head.hpp>
+
+namespace rota::http {
+
+/// Why a request cannot be served: the status to answer with and a string literal that says what is
+/// wrong.
+struct parse_error {
+    int status = 0;
+    const char* reason = "";
+};
+
+/// The result of a check: nothing, or what is wrong.
+using check_result = std::optional<parse_error>;
+
+/// Takes a request line without its CRLF apart (RFC 9112 section 3) and fills in the method, the
+/// version and what the target says; `line` lies behind `head.base`. One space, no more, between
+/// the parts.
+[[nodiscard]] check_result parse_request_line(std::string_view line, request_head& head);
+
+/// uri-host [":" port] (RFC 9112 section 3.2); the empty text is valid in a Host field.
+[[nodiscard]] bool valid_host(std::string_view text) noexcept;
+
+} // namespace rota::http

@@ -1,0 +1,382 @@
+#include "request_parser.hpp"
+
+#include <algorithm>
+
+#include "head_rules.hpp"
+#include "syntax.hpp"
+
+namespace rota::http {
+namespace {
+
+/// A buffer that grew beyond this for one request is given back at its end.
+constexpr std::size_t kept_capacity_max = 4'096;
+
+void clear_and_trim(std::string& text) {
+    text.clear();
+    if (text.capacity() > kept_capacity_max)
+        text.shrink_to_fit();
+}
+
+bool starts_with_space(std::string_view content) noexcept {
+    return content.front() == ' ' || content.front() == '\t';
+}
+
+} // namespace
+
+request_parser::result request_parser::feed(std::string_view bytes) {
+    switch (state_) {
+    case state::request_line:
+    case state::fields:
+        return feed_head(bytes);
+    case state::sized_body:
+        return feed_sized_body(bytes);
+    case state::chunk_line:
+    case state::chunk_data:
+    case state::chunk_end:
+    case state::trailers:
+        return feed_chunked(bytes);
+    case state::complete:
+        return {parse_event::complete, 0};
+    case state::failed:
+        break;
+    }
+    return {parse_event::error, 0};
+}
+
+void request_parser::reset() noexcept {
+    grammar_.reset();
+    head_.fields.clear();
+    std::vector<field_span> fields = std::move(head_.fields);
+    head_ = request_head{};
+    head_.fields = std::move(fields);
+    clear_and_trim(buffer_);
+    clear_and_trim(trailer_text_);
+    partial_line_.clear();
+    trailers_.clear();
+    line_start_ = 0;
+    body_left_ = 0;
+    body_received_ = 0;
+    piece_ = {};
+    chunk_extension_bytes_ = 0;
+    empty_lines_ = 0;
+    error_ = {};
+    state_ = state::request_line;
+}
+
+bool request_parser::started() const noexcept {
+    return state_ != state::request_line || buffer_.size() > line_start_;
+}
+
+void request_parser::keep_head() {
+    if (!buffer_.empty())
+        return;
+    buffer_.assign(head_.base, line_start_);
+    head_.base = buffer_.data();
+}
+
+parse_event request_parser::fail(parse_error error) noexcept {
+    error_ = error;
+    state_ = state::failed;
+    return parse_event::error;
+}
+
+// --- Lines: what is true of every line of a head, of chunked framing and of trailers ---
+
+/// How long the current line may be without its CRLF. Of a section's budget the CRLFs of the line
+/// and of the end are kept back.
+std::size_t request_parser::content_max() const noexcept {
+    const auto left = [](std::size_t max, std::size_t used) {
+        return max > used + 4 ? max - used - 4 : 0;
+    };
+    switch (state_) {
+    case state::request_line:
+        return std::min(limits_->request_line_bytes_max,
+                        left(limits_->head_bytes_max, line_start_));
+    case state::fields:
+        return left(limits_->head_bytes_max, line_start_);
+    case state::chunk_line:
+        return limits_->chunk_line_bytes_max;
+    case state::trailers:
+        return left(limits_->trailer_bytes_max, trailer_text_.size());
+    default:
+        return 0; // chunk_end
+    }
+}
+
+/// Checks a line as far as it has come, without its line end. Says of it what would be said of any
+/// longer one.
+bool request_parser::check_part(std::string_view content) {
+    const std::size_t max = content_max();
+    if (syntax::has_control(content.substr(0, max))) {
+        fail({400, "a control character, or a line end that is not CRLF"});
+        return false;
+    }
+    if (content.size() <= max)
+        return true;
+    switch (state_) {
+    case state::request_line:
+        fail({414, "request line too long"});
+        break;
+    case state::fields:
+        fail({431, "header section too large"});
+        break;
+    case state::trailers:
+        fail({431, "trailer section too large"});
+        break;
+    default:
+        fail({400, "malformed chunk framing"});
+        break;
+    }
+    return false;
+}
+
+/// Checks a whole line, which ends in LF.
+bool request_parser::check_line(std::string_view line) {
+    line.remove_suffix(1);
+    const bool has_cr = line.ends_with('\r');
+    if (has_cr)
+        line.remove_suffix(1);
+    if (!check_part(line))
+        return false;
+    if (!has_cr)
+        fail({400, "a line end that is not CRLF"});
+    return has_cr;
+}
+
+namespace {
+std::string_view without_last_cr(std::string_view part) noexcept {
+    if (part.ends_with('\r'))
+        part.remove_suffix(1);
+    return part;
+}
+} // namespace
+
+// --- The head ---
+
+request_parser::result request_parser::feed_head(std::string_view bytes) {
+    if (!buffer_.empty())
+        return feed_head_buffered(bytes);
+    head_.base = bytes.data();
+    grammar_.set_base(bytes.data());
+    grammar_.collect(head_.fields);
+    for (;;) {
+        const std::size_t lf = bytes.find('\n', line_start_);
+        if (lf == std::string_view::npos)
+            return set_aside(bytes);
+        const parse_event event = on_head_line(bytes.substr(line_start_, lf + 1 - line_start_));
+        line_start_ = lf + 1;
+        if (event != parse_event::need_more)
+            return {event, line_start_};
+    }
+}
+
+/// Takes over the beginning of a head whose end has not arrived.
+request_parser::result request_parser::set_aside(std::string_view bytes) {
+    const std::string_view part = bytes.substr(line_start_);
+    if (!check_part(without_last_cr(part)))
+        return {parse_event::error, bytes.size()};
+    if (state_ == state::request_line && part.empty()) {
+        line_start_ = 0; // only empty lines, which nobody needs
+    } else {
+        buffer_.assign(bytes);
+        head_.base = buffer_.data();
+    }
+    return {parse_event::need_more, bytes.size()};
+}
+
+request_parser::result request_parser::feed_head_buffered(std::string_view bytes) {
+    std::size_t taken = 0;
+    for (;;) {
+        const std::size_t lf = bytes.find('\n', taken);
+        const std::size_t end = lf == std::string_view::npos ? bytes.size() : lf + 1;
+        buffer_.append(bytes.substr(taken, end - taken));
+        taken = end;
+        head_.base = buffer_.data();
+        grammar_.set_base(buffer_.data());
+        const std::string_view line = std::string_view(buffer_).substr(line_start_);
+        if (lf == std::string_view::npos) {
+            const bool good = check_part(without_last_cr(line));
+            return {good ? parse_event::need_more : parse_event::error, taken};
+        }
+        const parse_event event = on_head_line(line);
+        line_start_ = buffer_.size();
+        if (event != parse_event::need_more)
+            return {event, taken};
+    }
+}
+
+parse_event request_parser::on_head_line(std::string_view line) {
+    if (!check_line(line))
+        return parse_event::error;
+    const std::string_view content = line.substr(0, line.size() - 2);
+    if (state_ == state::request_line)
+        return on_request_line(line, content);
+    if (content.empty())
+        return on_head_end(line);
+    if (starts_with_space(content))
+        return fail({400, "a header line that starts with a space"});
+    if (head_.fields.size() >= limits_->header_count_max) {
+        return fail({431, "too many header fields"});
+    }
+    if (!grammar_.execute(line)) {
+        if (is_huge_content_length(content))
+            return fail({413, "content too large"});
+        return fail({400, "malformed header field"});
+    }
+    return parse_event::need_more;
+}
+
+parse_event request_parser::on_request_line(std::string_view line, std::string_view content) {
+    if (content.empty()) {
+        if (++empty_lines_ > limits_->leading_empty_lines_max) {
+            return fail({400, "empty lines instead of a request"});
+        }
+        return parse_event::need_more;
+    }
+    if (auto wrong = parse_request_line(content, head_))
+        return fail(*wrong);
+    if (!grammar_.execute(line))
+        return fail({400, "malformed request target"});
+    state_ = state::fields;
+    return parse_event::need_more;
+}
+
+parse_event request_parser::on_head_end(std::string_view line) {
+    if (auto wrong = apply_head_rules(head_))
+        return fail(*wrong);
+    if (head_.content_length > limits_->body_bytes_max)
+        return fail({413, "content too large"});
+    // The rules and llhttp must agree where this message ends, or somebody else will not.
+    if (!grammar_.execute(line) || !grammar_.head_complete() ||
+        grammar_.chunked() != head_.chunked ||
+        (!head_.chunked && grammar_.content_length() != head_.content_length)) {
+        return fail({400, "ambiguous framing"});
+    }
+    if (head_.chunked) {
+        grammar_.collect(trailers_);
+        state_ = state::chunk_line;
+    } else if (head_.content_length > 0) {
+        body_left_ = head_.content_length;
+        state_ = state::sized_body;
+    } else {
+        state_ = state::complete;
+    }
+    return parse_event::head;
+}
+
+// --- The body ---
+
+request_parser::result request_parser::feed_sized_body(std::string_view bytes) noexcept {
+    if (bytes.empty())
+        return {parse_event::need_more, 0};
+    piece_ = bytes.substr(0, std::min<std::uint64_t>(bytes.size(), body_left_));
+    body_left_ -= piece_.size();
+    if (body_left_ == 0)
+        state_ = state::complete;
+    return {parse_event::body, piece_.size()};
+}
+
+request_parser::result request_parser::feed_chunked(std::string_view bytes) {
+    std::size_t taken = 0;
+    for (;;) {
+        if (state_ == state::chunk_data)
+            return feed_chunk_data(bytes, taken);
+        std::string_view line;
+        if (!take_line(bytes, taken, line)) {
+            const bool good = state_ != state::failed;
+            return {good ? parse_event::need_more : parse_event::error, taken};
+        }
+        const parse_event event = on_body_line(line);
+        partial_line_.clear();
+        if (event != parse_event::need_more)
+            return {event, taken};
+    }
+}
+
+/// Finds the next line, whole: in `bytes`, or joined with the part that came before. False if its
+/// end is not there yet.
+bool request_parser::take_line(std::string_view bytes, std::size_t& taken, std::string_view& line) {
+    const std::size_t lf = bytes.find('\n', taken);
+    const std::size_t end = lf == std::string_view::npos ? bytes.size() : lf + 1;
+    line = bytes.substr(taken, end - taken);
+    taken = end;
+    if (lf != std::string_view::npos && partial_line_.empty())
+        return true;
+    partial_line_.append(line);
+    line = partial_line_;
+    if (lf != std::string_view::npos)
+        return true;
+    (void)check_part(without_last_cr(line));
+    return false;
+}
+
+request_parser::result request_parser::feed_chunk_data(std::string_view bytes, std::size_t taken) {
+    if (taken == bytes.size())
+        return {parse_event::need_more, taken};
+    piece_ = bytes.substr(taken, std::min<std::uint64_t>(bytes.size() - taken, body_left_));
+    taken += piece_.size();
+    body_left_ -= piece_.size();
+    body_received_ += piece_.size();
+    if (!grammar_.execute(piece_))
+        return {fail({400, "malformed chunk framing"}), taken};
+    if (body_left_ == 0)
+        state_ = state::chunk_end;
+    return {parse_event::body, taken};
+}
+
+parse_event request_parser::on_body_line(std::string_view line) {
+    if (!check_line(line))
+        return parse_event::error;
+    const std::string_view content = line.substr(0, line.size() - 2);
+    if (state_ == state::trailers)
+        return on_trailer_line(line, content);
+    if (state_ == state::chunk_line)
+        return on_chunk_line(line, content);
+    if (!grammar_.execute(line))
+        return fail({400, "malformed chunk framing"});
+    state_ = state::chunk_line;
+    return parse_event::need_more;
+}
+
+parse_event request_parser::on_chunk_line(std::string_view line, std::string_view content) {
+    const auto* digits_end = std::find_if(content.begin(), content.end(),
+                                          [](char c) { return syntax::hex_value(c) < 0; });
+    chunk_extension_bytes_ += static_cast<std::size_t>(content.end() - digits_end);
+    if (chunk_extension_bytes_ > limits_->chunk_extension_bytes_max) {
+        return fail({400, "too many chunk extensions"});
+    }
+    if (!grammar_.execute(line))
+        return fail({400, "malformed chunk framing"});
+    body_left_ = grammar_.chunk_size();
+    if (body_left_ > limits_->body_bytes_max - body_received_) {
+        return fail({413, "content too large"});
+    }
+    state_ = body_left_ > 0 ? state::chunk_data : state::trailers;
+    return parse_event::need_more;
+}
+
+parse_event request_parser::on_trailer_line(std::string_view line, std::string_view content) {
+    if (!content.empty()) {
+        if (starts_with_space(content))
+            return fail({400, "a trailer line that starts with a space"});
+        if (trailers_.size() >= limits_->header_count_max) {
+            return fail({431, "too many trailer fields"});
+        }
+    }
+    const std::size_t start = trailer_text_.size();
+    trailer_text_.append(line);
+    grammar_.set_base(trailer_text_.data());
+    if (!grammar_.execute(std::string_view(trailer_text_).substr(start))) {
+        return fail({400, "malformed trailer field"});
+    }
+    if (!content.empty())
+        return parse_event::need_more;
+    if (!grammar_.message_complete())
+        return fail({400, "malformed chunk framing"});
+    if (auto wrong = apply_trailer_rules(trailer_text_.data(), trailers_))
+        return fail(*wrong);
+    state_ = state::complete;
+    return parse_event::complete;
+}
+
+} // namespace rota::http

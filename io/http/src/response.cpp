@@ -1,0 +1,112 @@
+#include <rota/http/response.hpp>
+
+#include <stdexcept>
+#include <utility>
+
+namespace rota::http {
+namespace {
+
+std::int16_t checked_status(int status) {
+    if (status < 200 || status > 599) {
+        throw std::invalid_argument("a response status is between 200 and 599");
+    }
+    return static_cast<std::int16_t>(status);
+}
+
+} // namespace
+
+response::response(int status) : status_(checked_status(status)) {}
+
+response response::text(std::string body) {
+    response answer;
+    answer.headers_.append_trusted("Content-Type: text/plain; charset=utf-8\r\n");
+    answer.owned_ = std::move(body);
+    answer.kind_ = kind::owned;
+    return answer;
+}
+
+response response::html(std::string body) {
+    response answer;
+    answer.headers_.append_trusted("Content-Type: text/html; charset=utf-8\r\n");
+    answer.owned_ = std::move(body);
+    answer.kind_ = kind::owned;
+    return answer;
+}
+
+response response::json(std::string body) {
+    response answer;
+    answer.headers_.append_trusted("Content-Type: application/json\r\n");
+    answer.owned_ = std::move(body);
+    answer.kind_ = kind::owned;
+    return answer;
+}
+
+response response::with_body(std::string body, std::string_view content_type) {
+    response answer;
+    answer.headers_.add("Content-Type", content_type);
+    answer.owned_ = std::move(body);
+    answer.kind_ = kind::owned;
+    return answer;
+}
+
+response response::fixed(literal body, literal content_type) {
+    response answer;
+    answer.headers_.append_trusted("Content-Type: ");
+    answer.headers_.append_trusted(content_type.text);
+    answer.headers_.append_trusted("\r\n");
+    answer.fixed_ = body.text;
+    return answer;
+}
+
+response response::stream(body_producer producer, std::string_view content_type) {
+    if (!producer)
+        throw std::invalid_argument("a streaming response needs a producer");
+    response answer;
+    answer.headers_.add("Content-Type", content_type);
+    answer.producer_ = std::move(producer);
+    answer.kind_ = kind::streamed;
+    return answer;
+}
+
+response response::stream(std::uint64_t length, body_producer producer,
+                          std::string_view content_type) {
+    response answer = stream(std::move(producer), content_type);
+    answer.length_ = length;
+    answer.length_known_ = true;
+    return answer;
+}
+
+response response::redirect(std::string_view location, int status) {
+    response answer(status);
+    answer.headers_.add("Location", location);
+    return answer;
+}
+
+response& response::status(int code) & {
+    status_ = checked_status(code);
+    return *this;
+}
+
+response& response::header(std::string_view name, std::string_view value) & {
+    headers_.set(name, value);
+    return *this;
+}
+
+response& response::close() & noexcept {
+    close_ = true;
+    return *this;
+}
+
+std::optional<std::uint64_t> response::length() const noexcept {
+    if (kind_ != kind::streamed)
+        return body().size();
+    if (length_known_)
+        return length_;
+    return std::nullopt;
+}
+
+std::string response::take_owned_body() noexcept {
+    return kind_ == kind::owned ? std::move(owned_) : std::string();
+}
+
+} // namespace rota::http

@@ -1,0 +1,98 @@
+#include "response_writer.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace rota::http {
+namespace {
+
+/// Pieces up to this size are copied into one buffer with their framing; larger ones are handed
+/// over as they are.
+constexpr std::size_t copied_piece_max = 16'384;
+
+} // namespace
+
+void response_writer::begin() {
+    if (started_)
+        return;
+    append_head(wire_.pending(), answer_, policy_.begin_answer(answer_), framing_);
+    started_ = true;
+}
+
+/// Appends what goes before a piece. False if there is nothing to send.
+bool response_writer::begin_piece(std::size_t size) {
+    if (size == 0)
+        return false;
+    if (framing_ == content_framing::sized && size > *answer_.length() - written_) {
+        throw std::length_error("a response longer than announced");
+    }
+    begin();
+    written_ += size;
+    if (framing_ == content_framing::chunked)
+        append_chunk_size(wire_.pending(), size);
+    return true;
+}
+
+void response_writer::end_piece() {
+    if (framing_ == content_framing::chunked)
+        wire_.pending().append("\r\n");
+}
+
+task<void> response_writer::write(std::string_view piece) {
+    if (!begin_piece(piece.size()))
+        co_return;
+    if (piece.size() <= copied_piece_max) {
+        wire_.pending().append(std::string_view(piece));
+    } else {
+        co_await wire_.send(piece);
+    }
+    end_piece();
+    if (!wire_.try_send())
+        co_await wire_.send();
+}
+
+task<void> response_writer::write_owned(std::string piece) {
+    if (!begin_piece(piece.size()))
+        co_return;
+    if (piece.size() <= copied_piece_max) {
+        wire_.pending().append(std::string_view(piece));
+    } else {
+        co_await wire_.send_owned(std::move(piece));
+    }
+    end_piece();
+    if (!wire_.try_send())
+        co_await wire_.send();
+}
+
+task<void> response_writer::flush() {
+    begin();
+    co_await wire_.send();
+    co_await wire_.stream().flush();
+}
+
+void response_writer::add_trailer(std::string_view name, std::string_view value) {
+    trailers_.add(name, value);
+}
+
+task<std::exception_ptr> response_writer::run(body_producer* producer) {
+    try {
+        task<void> producing = (*producer)(*this);
+        co_await std::move(producing);
+        finish();
+    } catch (...) {
+        co_return std::current_exception();
+    }
+    co_return nullptr;
+}
+
+/// The end of the content. Throws std::length_error if it is shorter than announced.
+void response_writer::finish() {
+    if (framing_ == content_framing::sized && written_ != answer_.length()) {
+        throw std::length_error("a response shorter than announced");
+    }
+    begin();
+    if (framing_ == content_framing::chunked)
+        append_last_chunk(wire_.pending(), trailers_);
+}
+
+} // namespace rota::http

@@ -1,0 +1,324 @@
+#include "session.hpp"
+
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include <rota/errors.hpp>
+#include <rota/http/error.hpp>
+#include <rota/routine.hpp>
+
+#include "answers.hpp"
+
+namespace rota::http {
+namespace {
+
+/// Content up to this size is copied behind its head; larger content is handed over as it is.
+constexpr std::size_t copied_content_max = 16'384;
+/// Larger content goes in pieces of this size, each of which has its own time.
+constexpr std::size_t sent_piece_max = 131'072;
+
+bool is_small(const response& answer) noexcept {
+    return !answer.streamed() && answer.body().size() <= copied_content_max;
+}
+
+} // namespace
+
+task<void> session::serve() {
+    progress then = progress::go_on;
+    while (then == progress::go_on) {
+        const parse_event event = next_head();
+        if (event == parse_event::need_more) {
+            then = co_await wait_for_head();
+            continue;
+        }
+        if (event == parse_event::error) {
+            answer_bad_request(parser_.error().status, parser_.error().reason);
+            consume_head();
+            then = progress::close;
+            break;
+        }
+        if (!answer_directly())
+            then = co_await answer_by_dispatch();
+        if (then == progress::go_on && !parser_.complete())
+            then = co_await drop_body();
+        if (then == progress::go_on)
+            then = end_request();
+        if (wire_.pending().size() >= limits_.output_batch_bytes && !wire_.try_send()) {
+            co_await wire_.send();
+        }
+    }
+    if (then == progress::gone)
+        co_return;
+    if (!wire_.try_send())
+        co_await wire_.send();
+    co_await wire_.linger();
+}
+
+// --- Reading a head ---
+
+/// Reads as far as what has arrived goes. After `head` its bytes are still in the stream,
+/// head_bytes_ of them; after `error` what is wrong is.
+parse_event session::next_head() {
+    for (;;) {
+        const std::string_view bytes = wire_.buffered();
+        if (bytes.empty())
+            return parse_event::need_more;
+        const auto [event, consumed] = parser_.feed(bytes);
+        if (event == parse_event::need_more) {
+            wire_.consume(consumed);
+            continue;
+        }
+        head_bytes_ = consumed;
+        arrived_ = home_.turn_time();
+        return event;
+    }
+}
+
+/// The first head is awaited from the accept on, a later one from its first byte on; before that
+/// the connection idles.
+session::time_point session::head_deadline() {
+    if (requests_ > 0 && parser_.started() && !head_begun_) {
+        head_begun_ = true;
+        since_ = home_.turn_time();
+    }
+    const bool idles = requests_ > 0 && !head_begun_;
+    return since_ + (idles ? limits_.idle_timeout : limits_.header_timeout);
+}
+
+task<session::progress> session::wait_for_head() {
+    if (!wire_.try_send())
+        co_await wire_.send();
+    const bool idle = !parser_.started();
+    bool late = false;
+    bool drained = false;
+    bool more = false;
+    task<bool> filling = wire_.stream().fill(head_deadline());
+    if (idle)
+        watch_.enter_idle();
+    try {
+        more = co_await filling.under(idle ? watch_.idle_token() : stop_);
+    } catch (const timed_out&) {
+        late = true;
+    } catch (const operation_cancelled&) {
+        if (stop_.stop_requested())
+            throw;
+        drained = true;
+    }
+    if (idle)
+        watch_.leave_idle();
+    // A request that came together with the drain is still served.
+    if (more || !wire_.buffered().empty())
+        co_return progress::go_on;
+    if (idle || drained)
+        co_return progress::gone;
+    if (late) {
+        answer_bad_request(408, "the request comes too slowly");
+    } else {
+        answer_bad_request(400, "the request ends too early");
+    }
+    co_return progress::close;
+}
+
+// --- Answering ---
+
+/// Answers the request if that takes neither waiting nor much room: with the head still in the
+/// stream, and without a coroutine. False if it has to be answer_by_dispatch().
+bool session::answer_directly() {
+    body_.reset();
+    request_.emplace(parser_.head(), parser_.complete() ? nullptr : &body_);
+    request_->set_peer(control_.peer);
+    request_->set_stream(wire_.stream());
+    with_ =
+        exchange{.minor = parser_.head().minor, .head_only = parser_.head().method == method::head};
+    sent_before_ = wire_.sent() + wire_.pending().size();
+    match_ = routes_.resolve(*request_);
+    const handler::plain* function = routes_.direct(match_);
+    const bool unrouted = match_.target == nullptr && routes_.plain_fallback();
+    if (function == nullptr && !unrouted)
+        return false;
+    try {
+        if (unrouted) {
+            ready_.emplace(router::fallback(*request_, match_));
+        } else {
+            ready_.emplace((*function)(*request_));
+        }
+    } catch (...) {
+        ready_.emplace(answer_to_error(std::current_exception()));
+    }
+    if (!is_small(*ready_))
+        return false;
+    append_small(*ready_);
+    ready_.reset();
+    consume_head();
+    return true;
+}
+
+/// Answers the request in the general way: it keeps nothing of the stream's while the handler
+/// waits.
+task<session::progress> session::answer_by_dispatch() {
+    parser_.keep_head();
+    consume_head();
+    std::optional<response> answer = std::exchange(ready_, std::nullopt);
+    if (!answer) {
+        std::exception_ptr error;
+        counters_.requests_in_flight.add(1);
+        try {
+            task<response> running = routes_.dispatch(*request_, match_);
+            response made = co_await std::move(running);
+            answer.emplace(std::move(made));
+        } catch (...) {
+            error = std::current_exception();
+        }
+        counters_.requests_in_flight.subtract(1);
+        if (error)
+            answer.emplace(answer_to_error(error));
+    }
+    if (answer->streamed())
+        co_return co_await send_streamed(&*answer);
+    if (!is_small(*answer))
+        co_return co_await send_large(&*answer);
+    append_small(*answer);
+    co_return progress::go_on;
+}
+
+/// Decides whether the connection goes on behind this answer, as its head is about to say.
+exchange session::begin_answer(const response& answer) {
+    const std::uint64_t max = limits_.requests_per_connection_max;
+    with_.keep_alive = parser_.head().keep_alive && !answer.closes() && !body_.failed() &&
+                       (max == 0 || requests_ + 1 < max) &&
+                       choose_framing(answer, with_) != content_framing::until_close;
+    // What has arrived when the server drains is still served; the last of it says so.
+    if (watch_.draining() && wire_.buffered().size() <= head_bytes_ + body_.held())
+        with_.keep_alive = false;
+    if (!parser_.complete()) {
+        // A client that waits for "100 Continue" may send the content now, or not: there is no
+        // telling what comes next.
+        if (body_.continue_owed() || body_.left() > limits_.drain_bytes_max)
+            with_.keep_alive = false;
+    }
+    body_.stop_inviting();
+    return with_;
+}
+
+void session::append_small(const response& answer) {
+    const content_framing framing = choose_framing(answer, with_);
+    append_head(wire_.pending(), answer, begin_answer(answer), framing);
+    if (sends_content(answer, with_, framing))
+        wire_.pending().append(answer.body());
+    account(answer.status());
+}
+
+task<session::progress> session::send_large(response* answer) {
+    const content_framing framing = choose_framing(*answer, with_);
+    append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
+    if (sends_content(*answer, with_, framing)) {
+        std::string_view rest = answer->body();
+        while (!rest.empty()) {
+            const std::string_view piece = rest.substr(0, sent_piece_max);
+            rest.remove_prefix(piece.size());
+            co_await wire_.send(piece);
+        }
+    }
+    account(answer->status());
+    co_return progress::go_on;
+}
+
+task<session::progress> session::send_streamed(response* answer) {
+    const content_framing framing = choose_framing(*answer, with_);
+    if (!sends_content(*answer, with_, framing)) {
+        append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
+        account(answer->status());
+        co_return progress::go_on;
+    }
+    response_writer writer(wire_, *answer, *this, framing);
+    counters_.requests_in_flight.add(1);
+    std::exception_ptr error = co_await writer.run(&answer->producer());
+    counters_.requests_in_flight.subtract(1);
+    if (!error) {
+        account(answer->status());
+        co_return progress::go_on;
+    }
+    // The client can tell by the missing end; without chunks or a length only by a reset.
+    if (writer.started() && framing == content_framing::until_close)
+        wire_.stream().abort();
+    const response instead = answer_to_error(error);
+    if (!writer.started()) {
+        append_small(instead);
+        co_return progress::go_on;
+    }
+    account(answer->status());
+    co_return progress::gone;
+}
+
+/// Answers what could not be read as a request; nothing can follow.
+void session::answer_bad_request(int status, const char* reason) {
+    with_ = exchange{
+        .minor = 1, .head_only = parser_.head().method == method::head, .keep_alive = false};
+    sent_before_ = wire_.sent() + wire_.pending().size();
+    arrived_ = home_.turn_time();
+    const response answer = error_answer(status, reason);
+    append_head(wire_.pending(), answer, with_, content_framing::sized);
+    if (!with_.head_only)
+        wire_.pending().append(answer.body());
+    account(status);
+}
+
+response session::answer_to_error(const std::exception_ptr& error) {
+    return answer_to(error, *request_, stop_, wire_.stream().peer_closed(), control_.hooks);
+}
+
+void session::account(int status) {
+    const auto took = home_.now() - arrived_;
+    counters_.count_response(status, took);
+    if (control_.hooks == nullptr || !control_.hooks->on_access)
+        return;
+    const request_head& head = parser_.head();
+    const std::string_view target = head.base != nullptr ? head.text(head.target) : "";
+    const std::string_view name = target.empty() ? "" : to_string(head.method);
+    control_.hooks->on_access({control_.peer, name, target, status,
+                               wire_.sent() + wire_.pending().size() - sent_before_,
+                               std::chrono::duration_cast<std::chrono::microseconds>(took)});
+}
+
+// --- Ending ---
+
+/// Takes what the handler has left of the content out of the way, if that is worth it.
+task<session::progress> session::drop_body() {
+    if (!with_.keep_alive)
+        co_return progress::close;
+    bool dropped = false;
+    try {
+        dropped = co_await body_.drain(limits_.drain_bytes_max);
+    } catch (const http_error&) { // the answer has been given
+    }
+    co_return dropped ? progress::go_on : progress::close;
+}
+
+session::progress session::end_request() noexcept {
+    body_.release();
+    request_.reset();
+    parser_.reset();
+    ++requests_;
+    since_ = home_.turn_time();
+    head_begun_ = false;
+    return with_.keep_alive ? progress::go_on : progress::close;
+}
+
+task<void> serve_connection(io::stream* stream, const router* routes, const server_limits* limits,
+                            session_control control) {
+    routine& self = co_await current_routine;
+    const std::stop_token stop = co_await current_stop_token;
+    std::unique_ptr<worker_counters> uncounted;
+    if (control.metrics == nullptr)
+        uncounted = std::make_unique<worker_counters>();
+    worker_counters& counters =
+        uncounted ? *uncounted : control.metrics->of_worker(self.home().index());
+    session client(*stream, *routes, *limits, control, self.home(), stop, counters);
+    try {
+        co_await client.serve();
+    } catch (const std::system_error&) { // the client is gone, or takes nothing
+    }
+}
+
+} // namespace rota::http

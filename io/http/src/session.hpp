@@ -1,0 +1,100 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include <rota/http/request.hpp>
+#include <rota/http/response.hpp>
+#include <rota/http/session.hpp>
+#include <rota/worker.hpp>
+
+#include "drain_watch.hpp"
+#include "request_body.hpp"
+#include "request_parser.hpp"
+#include "response_writer.hpp"
+#include "serializer.hpp"
+#include "wire.hpp"
+
+namespace rota::http {
+
+/// One client, from its first byte to the last. Lives in the frame of serve_connection(), on one
+/// worker.
+class session final : private answer_policy {
+public:
+    session(io::stream& client, const router& routes, const server_limits& limits,
+            const session_control& control, worker& home, const std::stop_token& stop,
+            worker_counters& counters)
+        : routes_(routes), limits_(limits), control_(control), home_(home), stop_(stop),
+          counters_(counters), wire_(client, limits, counters), parser_(limits.parser),
+          body_(wire_, parser_, limits, home), watch_(stop, control.draining),
+          since_(home.turn_time()) {
+        counters_.connections.add(1);
+        counters_.connections_open.add(1);
+    }
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+    ~session() { counters_.connections_open.subtract(1); }
+
+    task<void> serve();
+
+private:
+    using time_point = std::chrono::steady_clock::time_point;
+    enum class progress : std::uint8_t {
+        go_on, // the next request
+        close, // everything is said: close, and let the client read it
+        gone,  // nobody listens, or nothing must follow
+    };
+
+    // -- reading a head
+    [[nodiscard]] parse_event next_head();
+    [[nodiscard]] task<progress> wait_for_head();
+    [[nodiscard]] time_point head_deadline();
+
+    // -- answering
+    [[nodiscard]] bool answer_directly();
+    [[nodiscard]] task<progress> answer_by_dispatch();
+    [[nodiscard]] task<progress> send_streamed(response* answer);
+    [[nodiscard]] task<progress> send_large(response* answer);
+    void answer_bad_request(int status, const char* reason);
+    void append_small(const response& answer);
+    [[nodiscard]] exchange begin_answer(const response& answer) override;
+    void consume_head() noexcept { wire_.consume(std::exchange(head_bytes_, 0)); }
+    void account(int status);
+    [[nodiscard]] response answer_to_error(const std::exception_ptr& error);
+
+    // -- ending
+    [[nodiscard]] task<progress> drop_body();
+    [[nodiscard]] progress end_request() noexcept;
+
+    const router& routes_;
+    const server_limits& limits_;
+    const session_control& control_;
+    worker& home_;
+    const std::stop_token& stop_;
+    worker_counters& counters_;
+    wire wire_;
+    request_parser parser_;
+    request_body body_;
+    drain_watch watch_;
+
+    // -- the request at work
+    std::optional<request> request_;
+    route_match match_;
+    exchange with_;
+    time_point arrived_;
+    std::uint64_t sent_before_ = 0;
+    std::size_t head_bytes_ = 0;    // in the stream, still to be consumed
+    std::optional<response> ready_; // made by answer_directly(), but too much for it to send
+
+    // -- the connection
+    std::uint64_t requests_ = 0;
+    time_point since_;        // when the current waiting for a head began
+    bool head_begun_ = false; // since_ is the time of its first byte
+};
+
+} // namespace rota::http

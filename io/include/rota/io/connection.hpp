@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include <rota/io/endpoint.hpp>
+#include <rota/io/stream.hpp>
+#include <rota/task.hpp>
+
+namespace rota {
+class worker;
+}
+
+namespace rota::io {
+
+class connection_core;
+
+/// A connected socket, TCP or Unix, as a stream: the client of a server, or what connect() returns.
+///
+/// Owned and used by routines of one worker, the one that home() names. Destroying it closes the
+/// connection in good order: what was written still leaves (for the reactor's linger time at most),
+/// then the peer sees the end of the stream. Nothing has to be awaited for that.
+class connection final : public stream {
+public:
+    /// Takes over `core`, which is open. For listener, server and connect().
+    explicit connection(connection_core* core) noexcept : core_(core) {}
+    connection(connection&& other) noexcept;
+    connection& operator=(connection&& other) noexcept;
+    ~connection() override;
+
+    [[nodiscard]] std::string_view buffered() const noexcept override;
+    void consume(std::size_t bytes) noexcept override;
+    task<bool> fill(deadline until = {}) override;
+    task<bool> fill_more(deadline until = {}) override;
+    [[nodiscard]] bool peer_closed() const noexcept override;
+    task<void> write(std::string_view bytes) override;
+    task<void> write_owned(std::string bytes) override;
+    bool try_write(std::string_view bytes) override;
+    task<void> flush() override;
+    void shutdown_write() noexcept override;
+    void abort() noexcept override;
+
+    /// The addresses of both ends (man 2 getpeername, getsockname).
+    [[nodiscard]] endpoint peer() const;
+    [[nodiscard]] endpoint local() const;
+    /// The socket, for getsockopt and setsockopt. Owned by the connection; neither read, write nor
+    /// close it.
+    [[nodiscard]] int native_handle() const noexcept;
+    /// The worker that it lives on.
+    [[nodiscard]] worker& home() const noexcept;
+
+private:
+    connection_core* core_;
+};
+
+} // namespace rota::io

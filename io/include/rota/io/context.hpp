@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <rota/io/options.hpp>
+#include <rota/runtime.hpp>
+#include <rota/task.hpp>
+
+namespace rota::io {
+
+struct backend_source;
+class worker_io;
+
+struct context_options {
+    std::size_t workers = 0;    ///< 0: one for each core this process may run on
+    std::size_t batch_size = 8; ///< of the least-loaded scheduler
+    reactor_options reactor{};
+    executor::error_handler on_error{}; ///< default: to the log
+};
+
+/// Everything that a program with sockets needs, wired together: a runtime and the reactor that
+/// feeds it. One object, made in main(), passed to what opens sockets; there is no global one.
+///
+/// Threads: the workers; in the split topology one more that receives and one that sends. None of
+/// them takes signals. The destructor stops. Thread-safety: as the runtime's.
+class context {
+public:
+    /// Probes the kernel, sets up rings and threads. Says in one log line what was chosen. Throws
+    /// std::system_error when a backend that was asked for by name is not to be had,
+    /// std::invalid_argument for impossible options.
+    explicit context(context_options options = {});
+    /// As above with backends that do not come from the kernel, or not directly: a simulation, or
+    /// one that fails on purpose (backend.hpp in io/src).
+    context(context_options options, backend_source backends);
+    ~context();
+    context(const context&) = delete;
+    context& operator=(const context&) = delete;
+
+    /// Runs `body` as a routine, waits for its end, and returns its value or rethrows its
+    /// exception.
+    template <class T>
+    T block_on(task<T> body) {
+        return workers().block_on(std::move(body));
+    }
+    /// The runtime, to spawn on.
+    [[nodiscard]] runtime& workers() noexcept;
+
+    /// Cancels every routine, aborts every connection, waits for all of them, ends the threads.
+    /// Idempotent.
+    void stop();
+
+    /// Gives free memory back to the system (man 3 malloc_trim), beside the work that goes on. A
+    /// server does it when a crowd of clients has gone. Any thread.
+    void return_memory() noexcept;
+
+    /// What was chosen.
+    [[nodiscard]] backend_kind backend() const noexcept;
+    [[nodiscard]] const reactor_options& options() const noexcept;
+
+    /// The io state of a worker of this context. For what is built on the reactor.
+    [[nodiscard]] worker_io& io_of(const worker& w) noexcept;
+
+private:
+    struct parts;
+    void run();
+
+    std::unique_ptr<parts> parts_;
+};
+
+} // namespace rota::io

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <sys/socket.h>
+
+namespace rota::io {
+
+/// The address of a socket: IPv4, IPv6 or a Unix path. A value.
+class endpoint {
+public:
+    /// An IPv4 or IPv6 address in its usual notation ("127.0.0.1", "::1", "fe80::1%eth0" with a
+    /// numeric or named scope, brackets allowed) and a port. "localhost" is 127.0.0.1 and "*" every
+    /// IPv6 and IPv4 address. No name service is asked. Throws std::invalid_argument.
+    static endpoint ip(std::string_view address, std::uint16_t port);
+    /// A Unix domain socket; a leading '@' names one in the abstract namespace. Throws
+    /// std::invalid_argument when the path is empty or too long (man 7 unix).
+    static endpoint unix_path(std::string_view path);
+    /// "127.0.0.1:80", "[::1]:80", "unix:/run/x.sock". Throws std::invalid_argument.
+    static endpoint parse(std::string_view text);
+    static endpoint from(const sockaddr* address, socklen_t length) noexcept;
+
+    [[nodiscard]] int family() const noexcept { return storage_.ss_family; }
+    [[nodiscard]] const sockaddr* address() const noexcept {
+        return reinterpret_cast<const sockaddr*>(&storage_);
+    }
+    [[nodiscard]] socklen_t length() const noexcept { return length_; }
+    /// The port, 0 for a Unix socket.
+    [[nodiscard]] std::uint16_t port() const noexcept;
+    /// The path of a Unix socket that has a name in the file system, else empty.
+    [[nodiscard]] std::string file_path() const;
+    /// As parse() takes it.
+    [[nodiscard]] std::string to_string() const;
+
+private:
+    sockaddr_storage storage_{};
+    socklen_t length_ = 0;
+};
+
+} // namespace rota::io

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <source_location>
+
+#include <rota/executor.hpp>
+#include <rota/io/connection.hpp>
+#include <rota/io/context.hpp>
+#include <rota/io/endpoint.hpp>
+#include <rota/task.hpp>
+
+namespace rota::io {
+
+struct listen_options {
+    int backlog = 4096;      ///< connections that wait in the kernel (man 2 listen)
+    bool reuse_port = false; ///< SO_REUSEPORT: several processes share the port
+    bool no_delay = true;    ///< TCP_NODELAY on every connection
+    bool ipv6_only = false;  ///< "::" does not take IPv4 clients
+};
+
+/// A socket that has been accepted and is nobody's yet: a descriptor that closes itself.
+class accepted_socket {
+public:
+    explicit accepted_socket(int fd) noexcept : fd_(fd) {}
+    accepted_socket(accepted_socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    accepted_socket& operator=(accepted_socket&& other) noexcept;
+    ~accepted_socket();
+    [[nodiscard]] int get() const noexcept { return fd_; }
+    [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+private:
+    int fd_;
+};
+
+/// A listening socket. accept() is for one routine at a time, of the worker that the listener was
+/// made for.
+///
+/// The kernel's accept runs ahead of the program's by a bounded number of descriptors; beyond that
+/// clients wait in the backlog. When descriptors or memory run out (EMFILE, ENFILE, ENOBUFS,
+/// ENOMEM) accepting pauses and tries again every 50 ms; nothing is lost and nothing spins.
+class listener {
+public:
+    /// Binds and listens. An old Unix socket file that nobody listens on is replaced, and the file
+    /// is removed at the end. Throws std::system_error, with the address in its text. Called by a
+    /// routine of `home`.
+    listener(context& ctx, worker& home, const endpoint& address, listen_options options = {});
+    /// Closes the socket; what was accepted and not taken is closed too.
+    ~listener();
+    listener(const listener&) = delete;
+    listener& operator=(const listener&) = delete;
+
+    /// The next client. Throws operation_cancelled. After close(): std::system_error ECANCELED.
+    task<accepted_socket> accept(std::source_location where = std::source_location::current());
+    /// Refuses new clients from now on; those already accepted can still be had from accept().
+    void close() noexcept;
+    /// Where it listens: the port that the system chose, if it was 0.
+    [[nodiscard]] endpoint local() const;
+
+private:
+    struct core;
+    core* core_;
+};
+
+/// Makes a connection of an accepted socket, on the worker of `place`; `on_gone` runs when its
+/// descriptor has been closed. Called by a routine of that worker.
+connection adopt(context& ctx, accepted_socket socket, assignment place,
+                 std::function<void()> on_gone = {});
+
+/// Connects to `address`, for use by the calling routine. Throws std::system_error (ECONNREFUSED,
+/// ...), operation_cancelled, timed_out.
+task<connection> connect(context& ctx, endpoint address, deadline until = {});
+
+} // namespace rota::io

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <rota/io/options.hpp>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace rota::io {
+
+class buffer_group;
+struct operation;
+
+/// What became of an operation: one or more completions with `more`, the last one without.
+struct op_completion {
+    operation* op;
+    std::int32_t result; ///< bytes, a descriptor, poll events, or -errno
+    std::uint32_t flags; ///< completion_flags below
+};
+
+/// Flags of a completion as they travel to the worker: bit 0 = more will follow, bit 1 = a buffer
+/// came with it, whose id is in the upper half.
+namespace completion_flags {
+inline constexpr std::uint32_t more = 1;
+inline constexpr std::uint32_t buffer = 2;
+inline constexpr std::uint32_t cancel_seen =
+    4; ///< not an end: the read side has looked at a cancel request
+inline constexpr unsigned buffer_shift = 16;
+} // namespace completion_flags
+
+/// The seam to the kernel on the receiving side: operations in, completions out. Nothing above
+/// knows which one it is.
+///
+/// One thread uses it, except wake(). An operation stays the backend's from its arm to the
+/// completion without `more`, also after cancel(): that only hurries the completion, which then
+/// says -ECANCELED unless something else was first.
+class read_backend {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    virtual ~read_backend() = default;
+
+    /// Called once by the thread that will use it, first of all.
+    virtual void enter_thread() = 0;
+    virtual void arm(operation& op) = 0;
+    virtual void cancel(operation& op) = 0;
+    /// Hands over what was armed, waits until `until` for a completion or a wake(), and writes what
+    /// there is to `out`. Returns how many were written; more may be left for the next call.
+    virtual std::size_t wait(std::span<op_completion> out, time_point until) = 0;
+    /// Ends a wait() that is under way, or the next one. Any thread.
+    virtual void wake() noexcept = 0;
+    /// Makes the buffers of `group` known to the kernel, before the first receive that uses them.
+    virtual void attach(buffer_group& group) = 0;
+    /// Prepares a listening socket for how accept is done here.
+    virtual void prepare_listener(int fd) = 0;
+};
+
+/// One message to send: the result is bytes sent or -errno; it never waits (-EAGAIN).
+struct send_request {
+    int fd;
+    msghdr message;
+    std::int32_t result;
+};
+
+/// The seam on the sending side. The holder of the write side's baton uses it.
+class write_backend {
+public:
+    virtual ~write_backend() = default;
+    /// Sends each request as far as the socket takes it at once and sets its result.
+    virtual void send(std::span<send_request> batch) = 0;
+};
+
+/// Throws std::system_error if this kernel, or this container, does not allow it.
+std::unique_ptr<read_backend> make_uring_read_backend(unsigned entries);
+std::unique_ptr<write_backend> make_uring_write_backend(unsigned entries);
+std::unique_ptr<read_backend> make_epoll_read_backend();
+std::unique_ptr<write_backend> make_syscall_write_backend();
+
+/// Where a context's backends come from. Called once for each side, and again for a worker that
+/// ended and was started again; throws std::system_error.
+struct backend_source {
+    std::function<std::unique_ptr<read_backend>()> make_read;
+    std::function<std::unique_ptr<write_backend>()> make_write;
+};
+
+/// The kernel's, of one kind; not `automatic`.
+backend_source kernel_backends(backend_kind kind, unsigned ring_entries);
+
+/// Tries out what the io_uring backend needs: an empty string if all of it is there, else the
+/// reason why not.
+std::string why_no_uring(unsigned entries);
+
+} // namespace rota::io

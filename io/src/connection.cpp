@@ -1,0 +1,98 @@
+#include <rota/io/connection.hpp>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "connection_core.hpp"
+
+namespace rota::io {
+namespace {
+
+void throw_if_failed(const output& out) {
+    const int error = out.error();
+    throw std::system_error(error != 0 ? error : EPIPE, std::system_category(), "write");
+}
+
+} // namespace
+
+connection::connection(connection&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+
+connection& connection::operator=(connection&& other) noexcept {
+    if (this != &other) {
+        if (core_ != nullptr)
+            core_->close();
+        core_ = std::exchange(other.core_, nullptr);
+    }
+    return *this;
+}
+
+connection::~connection() {
+    if (core_ != nullptr)
+        core_->close();
+}
+
+std::string_view connection::buffered() const noexcept { return core_->buffered(); }
+
+void connection::consume(std::size_t bytes) noexcept { core_->consume(bytes); }
+
+task<bool> connection::fill(deadline until) {
+    return core_->fill(until, std::source_location::current());
+}
+
+task<bool> connection::fill_more(deadline until) {
+    return core_->fill_more(until, std::source_location::current());
+}
+
+bool connection::peer_closed() const noexcept { return core_->peer_closed(); }
+
+task<void> connection::write(std::string_view bytes) {
+    output& out = core_->out();
+    if (!out.queue(bytes, true))
+        throw_if_failed(out);
+    co_await out.below_high_water(std::source_location::current());
+}
+
+task<void> connection::write_owned(std::string bytes) {
+    output& out = core_->out();
+    if (!out.queue_owned(std::move(bytes)))
+        throw_if_failed(out);
+    co_await out.below_high_water(std::source_location::current());
+}
+
+bool connection::try_write(std::string_view bytes) { return core_->out().queue(bytes, false); }
+
+task<void> connection::flush() {
+    output& out = core_->out();
+    co_await out.empty(std::source_location::current());
+    if (out.error() != 0)
+        throw_if_failed(out);
+}
+
+void connection::shutdown_write() noexcept { core_->out().shutdown(); }
+
+void connection::abort() noexcept { core_->abort(); }
+
+endpoint connection::peer() const {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    if (::getpeername(core_->fd(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+        throw std::system_error(errno, std::system_category(), "getpeername");
+    }
+    return endpoint::from(reinterpret_cast<sockaddr*>(&address), length);
+}
+
+endpoint connection::local() const {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    if (::getsockname(core_->fd(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+        throw std::system_error(errno, std::system_category(), "getsockname");
+    }
+    return endpoint::from(reinterpret_cast<sockaddr*>(&address), length);
+}
+
+int connection::native_handle() const noexcept { return core_->fd(); }
+
+worker& connection::home() const noexcept { return core_->home(); }
+
+} // namespace rota::io

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <functional>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include <rota/executor.hpp>
+#include <rota/io/endpoint.hpp>
+#include <rota/io/stream.hpp>
+#include <rota/task.hpp>
+
+#include "operation.hpp"
+#include "output.hpp"
+#include "wait_point.hpp"
+#include "worker_io.hpp"
+
+namespace rota::io {
+
+/// A connected socket at work: the state behind rota::io::connection, which may be gone before it.
+///
+/// It lives on one worker, whose baton holder owns everything here but what `output` shares with
+/// the write side. The life of it, in order:
+///
+///   open     the handle exists; a receive is armed all the time, unless the peer has ended or too
+///   much lies unread closing  the handle is gone; queued bytes still leave, at most for the linger
+///   time ending   shutdown(2), so that the peer gets its FIN whatever else happens; then the
+///   receive is cancelled over     the last completion and the last cancel notice have come:
+///   close(2), delete
+///
+/// The descriptor is closed after the last completion only, so nothing of it can reach the number's
+/// next user.
+class connection_core final : output::owner {
+public:
+    /// Takes `fd` over. `on_gone` runs after the descriptor has been closed (a permit goes back, a
+    /// gate is left).
+    connection_core(int fd, worker_io& io, assignment place, std::function<void()> on_gone);
+    connection_core(const connection_core&) = delete;
+    connection_core& operator=(const connection_core&) = delete;
+
+    /// Starts receiving. Under the baton, first of all.
+    void open();
+    /// The handle goes: see above. Under the baton.
+    void close() noexcept;
+    void abort() noexcept;
+
+    [[nodiscard]] std::string_view buffered() const noexcept {
+        return std::string_view(unread_).substr(consumed_);
+    }
+    void consume(std::size_t bytes) noexcept;
+    task<bool> fill(deadline until, std::source_location where);
+    task<bool> fill_more(deadline until, std::source_location where);
+    [[nodiscard]] bool peer_closed() const noexcept {
+        return end_of_stream_ || receive_error_ != 0;
+    }
+
+    [[nodiscard]] output& out() noexcept { return output_; }
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+    [[nodiscard]] worker& home() const noexcept { return io_.home; }
+
+    /// Arms the receive again after it was starved of buffers.
+    void retry_receive() noexcept;
+
+private:
+    friend class worker_io;
+    enum class life : std::uint8_t { open, closing, ending };
+
+    ~connection_core() = default;
+
+    struct receive_op final : operation {
+        explicit receive_op(connection_core& c, worker& owner) noexcept
+            : operation(op_kind::receive, owner), core(c) {}
+        void complete(std::int32_t result, std::uint32_t flags) noexcept override {
+            core.received(result, flags);
+        }
+        connection_core& core;
+    };
+    struct linger_timer : timer {
+        explicit linger_timer(connection_core& c) noexcept : timer(&fire), core(c) {}
+        static void fire(timer& t) noexcept { static_cast<linger_timer&>(t).core.abort(); }
+        connection_core& core;
+    };
+
+    void received(std::int32_t result, std::uint32_t flags) noexcept;
+    void store(std::string_view bytes);
+    void receive_ended(std::int32_t result) noexcept;
+    void start_receive() noexcept;
+    void cancel_receive() noexcept;
+    [[nodiscard]] std::size_t unread_bytes() const noexcept {
+        return unread_.size() - consumed_ + later_.size();
+    }
+    void output_settled() noexcept override;
+    /// Goes one step on towards the end; deletes the object at the end.
+    void advance_closing() noexcept;
+
+    worker_io& io_;
+    const int fd_;
+    assignment place_;
+    std::function<void()> on_gone_;
+    life life_ = life::open;
+
+    // -- receiving
+    receive_op receive_;
+    wait_point reader_;
+    std::string unread_; // what buffered() shows a part of
+    std::string later_;  // what has arrived since, so that buffered() stays where it is
+    std::size_t consumed_ = 0;
+    int receive_error_ = 0;
+    bool end_of_stream_ = false;
+    bool growing_ = false;        // fill_more() waits: however much is unread, more is wanted
+    bool paused_ = false;         // too much unread: not armed until it has been consumed
+    bool starved_ = false;        // in io_'s list
+    bool was_starved_ = false;    // the last time, too; nothing has arrived since
+    bool cancel_pending_ = false; // the read side has not yet seen a cancel
+
+    // -- sending
+    output output_;
+    linger_timer linger_;
+
+    // -- worker_io's list
+    connection_core* previous_ = nullptr;
+    connection_core* next_ = nullptr;
+};
+
+} // namespace rota::io

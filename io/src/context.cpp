@@ -1,0 +1,218 @@
+#include <rota/io/context.hpp>
+
+#include <atomic>
+#include <bit>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <rota/quiet_thread.hpp>
+#include <spdlog/spdlog.h>
+
+#include "parts.hpp"
+
+namespace rota::io {
+namespace {
+
+constexpr unsigned write_ring_entries = 256;
+constexpr auto never = std::chrono::steady_clock::time_point::max();
+
+void log_error(const routine& r, std::exception_ptr error) {
+    try {
+        std::rethrow_exception(std::move(error));
+    } catch (const std::exception& e) {
+        spdlog::error("routine {}#{} ended by an exception: {}", r.name(), r.id(), e.what());
+    } catch (...) {
+        spdlog::error("routine {}#{} ended by an exception of unknown type", r.name(), r.id());
+    }
+}
+
+/// Topology per_worker: the worker sleeps in its own ring. The first wait of the thread makes it
+/// the ring's.
+class ring_parking final : public parking {
+public:
+    explicit ring_parking(read_side& reads) noexcept : reads_(reads) {}
+
+    bool wait_until(clock::time_point deadline) override {
+        if (permit_.exchange(false))
+            return true;
+        reads_.turn(deadline, false);
+        // Completions may have come: a return without a permit makes the worker look.
+        return permit_.exchange(false);
+    }
+    void notify() noexcept override {
+        permit_.store(true);
+        reads_.wake();
+    }
+
+private:
+    read_side& reads_;
+    std::atomic<bool> permit_{false};
+};
+
+void validate(const reactor_options& o) {
+    const auto require = [](bool holds, const char* what) {
+        if (!holds)
+            throw std::invalid_argument(std::string("reactor options: ") + what);
+    };
+    require(o.ring_entries >= 1 && o.ring_entries <= 32768, "ring_entries must be from 1 to 32768");
+    require(std::has_single_bit(o.receive_buffers) && o.receive_buffers <= 32768,
+            "receive_buffers must be a power of two up to 32768");
+    require(o.receive_buffer_bytes >= 1 && o.receive_buffer_bytes <= std::size_t{1} << 30,
+            "receive_buffer_bytes must be from 1 to 2^30");
+    require(o.low_water_bytes <= o.high_water_bytes,
+            "low_water_bytes must not be above high_water_bytes");
+    require(o.inline_budget.count() >= 0, "inline_budget must not be negative");
+    require(o.linger.count() >= 0, "linger must not be negative");
+}
+
+backend_kind choose_backend(const reactor_options& options, const backend_source* own,
+                            std::string& why_not) {
+    validate(options);
+    if (own != nullptr || options.backend == backend_kind::epoll)
+        return options.backend;
+    why_not = why_no_uring(options.ring_entries);
+    if (why_not.empty())
+        return backend_kind::io_uring;
+    if (options.backend == backend_kind::io_uring) {
+        throw std::system_error(ENOSYS, std::system_category(),
+                                "io_uring is not available (" + why_not + ")");
+    }
+    return backend_kind::epoll;
+}
+
+} // namespace
+
+std::string_view to_string(topology t) noexcept {
+    return t == topology::split ? "split" : "per_worker";
+}
+
+std::string_view to_string(backend_kind b) noexcept {
+    switch (b) {
+    case backend_kind::automatic:
+        return "auto";
+    case backend_kind::io_uring:
+        return "io_uring";
+    case backend_kind::epoll:
+        return "epoll";
+    }
+    return "unknown";
+}
+
+backend_source kernel_backends(backend_kind kind, unsigned ring_entries) {
+    if (kind == backend_kind::io_uring) {
+        return {.make_read = [ring_entries] { return make_uring_read_backend(ring_entries); },
+                .make_write = [] { return make_uring_write_backend(write_ring_entries); }};
+    }
+    return {.make_read = make_epoll_read_backend, .make_write = make_syscall_write_backend};
+}
+
+context::parts::parts(context_options given, backend_source* own)
+    : options(std::move(given)), backend(choose_backend(options.reactor, own, why_not)),
+      source(own != nullptr ? std::move(*own)
+                            : kernel_backends(backend, options.reactor.ring_entries)) {
+    runtime_options for_workers{.workers = options.workers,
+                                .batch_size = options.batch_size,
+                                .on_error = options.on_error ? options.on_error : log_error};
+    if (options.reactor.topology == topology::split) {
+        make_sides(0);
+    } else {
+        for_workers.make_parking = [this](std::size_t index) -> std::unique_ptr<parking> {
+            make_sides(index);
+            return std::make_unique<ring_parking>(*reads[index]);
+        };
+    }
+    workers.emplace(std::move(for_workers));
+    workers->on_worker_added([this](worker& w) { attach(w); });
+}
+
+void context::parts::make_sides(std::size_t index) {
+    reads[index] = std::make_unique<read_side>(source.make_read, options.reactor.inline_budget);
+    writes[index] =
+        std::make_unique<write_side>(source.make_write(), options.reactor.inline_send_bytes);
+}
+
+void context::parts::attach(worker& w) {
+    const bool own_ring = options.reactor.topology == topology::per_worker;
+    const std::size_t side = own_ring ? w.index() : 0;
+    auto io =
+        std::make_unique<worker_io>(w, *reads[side], *writes[side], options.reactor, own_ring);
+    w.set_turn_hook(io.get());
+    per_worker[w.index()] = std::move(io);
+}
+
+void context::parts::start() {
+    if (options.reactor.topology == topology::split) {
+        read_thread = start_quiet_thread("rota-read", [this] {
+            while (!stopping.load(std::memory_order_seq_cst)) {
+                reads[0]->turn(never, true);
+                writes[0]->flush();
+            }
+        });
+        writes[0]->start_thread();
+    }
+    workers->start();
+}
+
+context::context(context_options options)
+    : parts_(std::make_unique<parts>(std::move(options), nullptr)) {
+    run();
+}
+
+context::context(context_options options, backend_source backends)
+    : parts_(std::make_unique<parts>(std::move(options), &backends)) {
+    run();
+}
+
+void context::run() {
+    if (!parts_->why_not.empty()) {
+        spdlog::warn("io_uring is not available, using epoll: {}", parts_->why_not);
+    }
+    spdlog::info("reactor: {}, topology {}, {} workers", to_string(parts_->backend),
+                 to_string(parts_->options.reactor.topology), parts_->workers->worker_count());
+    try {
+        parts_->start();
+    } catch (...) {
+        stop(); // the threads that could be started
+        throw;
+    }
+}
+
+context::~context() { stop(); }
+
+runtime& context::workers() noexcept { return *parts_->workers; }
+
+void context::return_memory() noexcept { parts_->writes[0]->return_memory(); }
+
+backend_kind context::backend() const noexcept { return parts_->backend; }
+
+const reactor_options& context::options() const noexcept { return parts_->options.reactor; }
+
+worker_io& context::io_of(const worker& w) noexcept { return *parts_->per_worker[w.index()]; }
+
+void context::stop() {
+    if (parts_->stopped.exchange(true))
+        return;
+    // Connections hold a place on their worker until their descriptor is closed, so a worker's
+    // thread ends only when nothing of it is left in the kernel. First the routines, then what
+    // lingers, then the threads that serve them.
+    routine_registry& routines = parts_->workers->registry();
+    do {
+        routines.request_stop_all();
+    } while (!routines.wait_empty_for(std::chrono::milliseconds(10)));
+    for (auto& io : parts_->per_worker) {
+        if (io)
+            io->request_abort_all();
+    }
+    parts_->workers->stop();
+    parts_->stopping.store(true, std::memory_order_seq_cst);
+    if (parts_->read_thread.joinable()) {
+        parts_->reads[0]->wake();
+        parts_->read_thread.join();
+        parts_->writes[0]->stop();
+    }
+}
+
+} // namespace rota::io

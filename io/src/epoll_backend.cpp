@@ -1,0 +1,313 @@
+// The backend for where io_uring is not to be had: readiness from epoll (man 7 epoll), turned into
+// completions.
+
+#include "backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "buffer_group.hpp"
+#include "operation.hpp"
+
+namespace rota::io {
+namespace {
+
+constexpr int receives_per_readiness = 16; // so that one fast sender does not hold up the others
+
+[[noreturn]] void fail(const char* what) {
+    throw std::system_error(errno, std::system_category(), what);
+}
+
+class epoll_read_backend final : public read_backend {
+public:
+    epoll_read_backend() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+        if (epoll_ < 0)
+            fail("epoll_create1");
+        wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (wake_fd_ < 0) {
+            ::close(epoll_);
+            fail("eventfd");
+        }
+        epoll_event event{.events = EPOLLIN, .data = {.fd = wake_fd_}};
+        ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_fd_, &event);
+    }
+    ~epoll_read_backend() override {
+        ::close(wake_fd_);
+        ::close(epoll_);
+    }
+
+    void enter_thread() override {}
+
+    void arm(operation& op) override {
+        if (op.fd < 0) {
+            complete(op, -EBADF, 0);
+            return;
+        }
+        if (op.kind == op_kind::connect && !start_connect(op))
+            return;
+        const auto index = static_cast<std::size_t>(op.fd);
+        if (index >= interests_.size())
+            interests_.resize(index + index / 2 + 16);
+        interest& i = interests_[index];
+        const std::uint32_t events = events_of(op);
+        if (((events & EPOLLOUT) != 0 && i.out != nullptr) ||
+            ((events & ~EPOLLOUT) != 0 && i.in != nullptr)) {
+            complete(op, -EBUSY, 0);
+            return;
+        }
+        if ((events & EPOLLOUT) != 0)
+            i.out = &op;
+        if ((events & ~EPOLLOUT) != 0)
+            i.in = &op;
+        update(op.fd);
+    }
+
+    // What has ended already, but not been fetched by wait(), is not ended twice.
+    void cancel(operation& op) override {
+        if (op.fd >= 0 && static_cast<std::size_t>(op.fd) < interests_.size() && waits(op))
+            finish(op, -ECANCELED);
+    }
+
+    std::size_t wait(std::span<op_completion> out, time_point until) override {
+        if (done_.empty())
+            poll(until);
+        const std::size_t count = std::min(out.size(), done_.size());
+        std::copy_n(done_.begin(), count, out.begin());
+        done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(count));
+        return count;
+    }
+
+    void wake() noexcept override {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+    }
+
+    void attach(buffer_group&) override {}
+
+    void prepare_listener(int fd) override {
+        // Readiness may be gone by the time of the accept: that must not block.
+        if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) != 0)
+            fail("fcntl");
+    }
+
+private:
+    /// Who is interested in a descriptor: one that waits for input (to read, to accept), one that
+    /// waits for room or a connection; a poll may be both.
+    struct interest {
+        operation* in = nullptr;
+        operation* out = nullptr;
+        std::uint32_t registered = 0;
+    };
+
+    static std::uint32_t events_of(const operation& op) noexcept {
+        switch (op.kind) {
+        case op_kind::accept:
+        case op_kind::receive:
+            return EPOLLIN | EPOLLRDHUP;
+        case op_kind::poll:
+            return op.poll_events;
+        case op_kind::connect:
+            return EPOLLOUT;
+        }
+        return 0;
+    }
+
+    interest& interest_of(const operation& op) {
+        return interests_[static_cast<std::size_t>(op.fd)];
+    }
+    bool waits(const operation& op) {
+        const interest& i = interest_of(op);
+        return i.in == &op || i.out == &op;
+    }
+
+    /// Makes the kernel's idea of a descriptor agree with ours. Without anybody interested it is
+    /// taken out altogether, because a hang-up is reported whatever one asks for.
+    void update(int fd) {
+        interest& i = interests_[static_cast<std::size_t>(fd)];
+        const std::uint32_t wanted =
+            (i.in != nullptr ? events_of(*i.in) : 0U) | (i.out != nullptr ? events_of(*i.out) : 0U);
+        if (wanted == i.registered)
+            return;
+        epoll_event event{.events = wanted, .data = {.fd = fd}};
+        const int how = wanted == 0         ? EPOLL_CTL_DEL
+                        : i.registered == 0 ? EPOLL_CTL_ADD
+                                            : EPOLL_CTL_MOD;
+        i.registered = wanted;
+        if (::epoll_ctl(epoll_, how, fd, &event) == 0 || wanted == 0)
+            return;
+        const int error = errno;
+        i.registered = 0;
+        operation* const in = std::exchange(i.in, nullptr);
+        operation* const out = std::exchange(i.out, nullptr);
+        for (operation* const op : {in, out == in ? nullptr : out}) {
+            if (op == nullptr)
+                continue;
+            // EPERM: a regular file, which is always ready (man 2 poll).
+            const bool ready = error == EPERM && op->kind == op_kind::poll;
+            complete(*op, ready ? static_cast<std::int32_t>(op->poll_events) : -error, 0);
+        }
+    }
+
+    void complete(operation& op, std::int32_t result, std::uint32_t flags) {
+        done_.push_back({.op = &op, .result = result, .flags = flags});
+    }
+
+    /// The last completion of `op`, which is interested no more.
+    void finish(operation& op, std::int32_t result) {
+        interest& i = interest_of(op);
+        if (i.in == &op)
+            i.in = nullptr;
+        if (i.out == &op)
+            i.out = nullptr;
+        update(op.fd);
+        complete(op, result, 0);
+    }
+
+    bool start_connect(operation& op) {
+        const int flags = ::fcntl(op.fd, F_GETFL);
+        ::fcntl(op.fd, F_SETFL, flags | O_NONBLOCK);
+        if (::connect(op.fd, op.address, op.address_length) == 0) {
+            complete(op, 0, 0);
+            return false;
+        }
+        if (errno == EINPROGRESS)
+            return true;
+        complete(op, -errno, 0);
+        return false;
+    }
+
+    void poll(time_point until) {
+        std::array<epoll_event, 256> events{};
+        int limit_ms = -1;
+        if (until != time_point::max()) {
+            const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
+                until - std::chrono::steady_clock::now());
+            limit_ms = static_cast<int>(std::clamp<std::int64_t>(rest.count(), 0, 3'600'000));
+        }
+        const int count =
+            ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), limit_ms);
+        for (int i = 0; i < count; ++i)
+            handle(events[static_cast<std::size_t>(i)]);
+    }
+
+    void handle(const epoll_event& event) {
+        const int fd = event.data.fd;
+        if (fd == wake_fd_) {
+            std::uint64_t counter = 0;
+            [[maybe_unused]] const auto got = ::read(wake_fd_, &counter, sizeof counter);
+            return;
+        }
+        const auto index = static_cast<std::size_t>(fd);
+        const std::uint32_t failed = EPOLLERR | EPOLLHUP;
+        if (operation* const op = interests_[index].in;
+            op != nullptr && (event.events & ((events_of(*op) & ~EPOLLOUT) | failed)) != 0) {
+            if (op->kind == op_kind::accept) {
+                accept_all(*op);
+            } else if (op->kind == op_kind::receive) {
+                receive(*op);
+            } else {
+                finish_poll(*op, event.events);
+            }
+        }
+        if (operation* const op = interests_[index].out;
+            op != nullptr && (event.events & (EPOLLOUT | failed)) != 0) {
+            if (op->kind == op_kind::connect) {
+                finish(*op, connect_result(fd));
+            } else {
+                finish_poll(*op, event.events);
+            }
+        }
+    }
+
+    void finish_poll(operation& op, std::uint32_t events) {
+        finish(op, static_cast<std::int32_t>(events & (op.poll_events | EPOLLERR | EPOLLHUP)));
+    }
+
+    static std::int32_t connect_result(int fd) {
+        int error = 0;
+        socklen_t length = sizeof error;
+        ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+        ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+        return -error;
+    }
+
+    void accept_all(operation& op) {
+        for (int i = 0; i < receives_per_readiness; ++i) {
+            const int fd = ::accept4(op.fd, nullptr, nullptr, SOCK_CLOEXEC);
+            if (fd >= 0) {
+                complete(op, fd, completion_flags::more);
+                continue;
+            }
+            if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+                return;
+            finish(op, -errno);
+            return;
+        }
+    }
+
+    void receive(operation& op) {
+        for (int i = 0; i < receives_per_readiness; ++i) {
+            const std::uint16_t buffer = op.group->take();
+            if (buffer == buffer_group::none) {
+                finish(op, -ENOBUFS);
+                return;
+            }
+            const ssize_t got =
+                ::recv(op.fd, op.group->data(buffer), op.group->bytes_each(), MSG_DONTWAIT);
+            if (got > 0) {
+                complete(op, static_cast<std::int32_t>(got),
+                         completion_flags::more | completion_flags::buffer |
+                             std::uint32_t{buffer} << completion_flags::buffer_shift);
+                if (static_cast<std::size_t>(got) < op.group->bytes_each())
+                    return;
+                continue;
+            }
+            const int error = errno;
+            op.group->untake();
+            if (got < 0 && (error == EAGAIN || error == EINTR))
+                return;
+            finish(op, got == 0 ? 0 : -error);
+            return;
+        }
+    }
+
+    int epoll_;
+    int wake_fd_ = -1;
+    std::vector<interest> interests_; // by descriptor
+    std::vector<op_completion> done_;
+};
+
+class syscall_write_backend final : public write_backend {
+public:
+    void send(std::span<send_request> batch) override {
+        for (send_request& r : batch) {
+            constexpr int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+            const iovec* pieces = r.message.msg_iov;
+            const ssize_t sent = r.message.msg_iovlen == 1
+                                     ? ::send(r.fd, pieces->iov_base, pieces->iov_len, flags)
+                                     : ::sendmsg(r.fd, &r.message, flags);
+            r.result = static_cast<std::int32_t>(sent >= 0 ? sent : -errno);
+        }
+    }
+};
+
+} // namespace
+
+std::unique_ptr<read_backend> make_epoll_read_backend() {
+    return std::make_unique<epoll_read_backend>();
+}
+
+std::unique_ptr<write_backend> make_syscall_write_backend() {
+    return std::make_unique<syscall_write_backend>();
+}
+
+} // namespace rota::io

@@ -1,0 +1,295 @@
+#include <rota/io/listener.hpp>
+
+#include <cerrno>
+#include <deque>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "connection_core.hpp"
+#include "operation.hpp"
+#include "wait_point.hpp"
+#include "worker_io.hpp"
+
+namespace rota::io {
+namespace {
+
+constexpr std::size_t accepted_max =
+    64; // how far the kernel's accept may run ahead of the program's
+constexpr std::size_t backlog_taken_at_close = 4096;
+constexpr auto retry_after = std::chrono::milliseconds(50);
+
+[[noreturn]] void fail(const endpoint& address, const char* what) {
+    throw std::system_error(errno, std::system_category(),
+                            fmt::format("{} {}", what, address.to_string()));
+}
+
+void set_option(int fd, int level, int name, int value) noexcept {
+    ::setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/// A socket file that outlived its server makes bind() fail: remove it if nobody answers there.
+void remove_stale_socket(const endpoint& address) {
+    const std::string path = address.file_path();
+    struct stat info {};
+    if (path.empty() || ::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode))
+        return;
+    // Without waiting: a server that is alive but busy, its backlog full, answers EAGAIN.
+    const accepted_socket probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (::connect(probe.get(), address.address(), address.length()) != 0 && errno == ECONNREFUSED) {
+        ::unlink(path.c_str());
+    }
+}
+
+accepted_socket open_listener(const endpoint& address, const listen_options& options) {
+    accepted_socket s(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (s.get() < 0)
+        fail(address, "cannot listen on");
+    if (address.family() != AF_UNIX) {
+        set_option(s.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+        if (options.reuse_port)
+            set_option(s.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+        // Inherited by what is accepted: no system call for each connection.
+        if (options.no_delay)
+            set_option(s.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+    }
+    if (address.family() == AF_INET6) {
+        set_option(s.get(), IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6_only ? 1 : 0);
+    }
+    if (address.family() == AF_UNIX)
+        remove_stale_socket(address);
+    if (::bind(s.get(), address.address(), address.length()) != 0 ||
+        ::listen(s.get(), options.backlog) != 0) {
+        fail(address, "cannot listen on");
+    }
+    return s;
+}
+
+/// The socket file of a listener, removed at its end unless another has taken its place.
+class socket_file {
+public:
+    explicit socket_file(const endpoint& address) : path_(address.file_path()) {
+        if (path_.empty() || ::lstat(path_.c_str(), &mine_) != 0)
+            path_.clear();
+    }
+    void remove() noexcept {
+        struct stat now {};
+        if (!path_.empty() && ::lstat(path_.c_str(), &now) == 0 && now.st_ino == mine_.st_ino &&
+            now.st_dev == mine_.st_dev) {
+            ::unlink(path_.c_str());
+        }
+        path_.clear();
+    }
+
+private:
+    std::string path_;
+    struct stat mine_ {};
+};
+
+/// Errors that are one client's, who is gone: the next one may be had at once (man 2 accept). All
+/// others may last, so accepting again at once could be for ever.
+bool is_of_one_client(int error) noexcept {
+    switch (error) {
+    case EAGAIN:
+    case ECONNABORTED:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case EINTR:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case ENONET:
+    case ENOPROTOOPT:
+    case EPERM:
+    case EPROTO:
+    case ETIMEDOUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+accepted_socket& accepted_socket::operator=(accepted_socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+}
+
+accepted_socket::~accepted_socket() {
+    if (fd_ >= 0)
+        ::close(fd_);
+}
+
+/// The state of a listener; outlives it until the kernel has given the accept back. The baton
+/// holder of its worker owns it.
+struct listener::core final : operation {
+    core(worker_io& w, accepted_socket s, assignment p)
+        : operation(op_kind::accept, w.home), io(w), socket(std::move(s)), file(local()),
+          place(std::move(p)) {
+        fd = socket.get();
+        io.reader.prepare_listener(fd);
+    }
+
+    void start() noexcept {
+        if (active || closed || retry.armed() || accepted.size() >= accepted_max)
+            return;
+        active = true;
+        io.reader.request(*this, want_arm);
+    }
+
+    void cancel() noexcept {
+        if (!active || cancel_pending)
+            return;
+        cancel_pending = true;
+        io.reader.request(*this, want_cancel);
+    }
+
+    void complete(std::int32_t result, std::uint32_t flags) noexcept override {
+        if ((flags & completion_flags::cancel_seen) != 0) {
+            cancel_pending = false;
+            acceptor.wake();
+            finish_or_go_on();
+            return;
+        }
+        if ((flags & completion_flags::more) == 0)
+            active = false;
+        if (result >= 0) {
+            keep(accepted_socket(result));
+            trouble = 0;
+        } else if (result != -ECANCELED && !closed && !is_of_one_client(-result)) {
+            pause(-result);
+        }
+        acceptor.wake();
+        finish_or_go_on();
+    }
+
+    void keep(accepted_socket s) noexcept {
+        try {
+            accepted.push_back(std::move(s));
+        } catch (const std::bad_alloc&) {
+            pause(ENOMEM); // this client is refused
+        }
+        if (accepted.size() >= accepted_max)
+            cancel();
+    }
+
+    /// Accepts no more for a while.
+    void pause(int error) noexcept {
+        if (trouble != error) {
+            spdlog::warn("accept: {}; trying again every {} ms",
+                         std::generic_category().message(error), retry_after.count());
+        }
+        trouble = error;
+        if (!closed && !retry.armed())
+            io.home.timers().arm(retry, io.home.turn_time() + retry_after);
+    }
+
+    void finish_or_go_on() noexcept {
+        if (!orphaned) {
+            if (!cancel_pending)
+                start();
+            return;
+        }
+        if (!active && !cancel_pending)
+            delete this;
+    }
+
+    /// Clients that the kernel has let in already are not turned away.
+    void take_backlog() noexcept {
+        ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+        for (int client = 0; accepted.size() < backlog_taken_at_close;) {
+            client = ::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
+            if (client < 0)
+                break;
+            keep(accepted_socket(client));
+        }
+    }
+
+    /// No new clients.
+    void close() noexcept {
+        if (closed)
+            return;
+        closed = true;
+        take_backlog();
+        io.home.timers().disarm(retry);
+        file.remove(); // while nobody can take it for stale
+        ::shutdown(fd, SHUT_RDWR);
+        cancel();
+        acceptor.wake();
+    }
+
+    struct retry_timer : timer {
+        explicit retry_timer(core& c) noexcept : timer(&fire), self(c) {}
+        static void fire(timer& t) noexcept { static_cast<retry_timer&>(t).self.start(); }
+        core& self;
+    };
+
+    [[nodiscard]] endpoint local() const {
+        sockaddr_storage name{};
+        socklen_t length = sizeof name;
+        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length);
+        return endpoint::from(reinterpret_cast<sockaddr*>(&name), length);
+    }
+
+    worker_io& io;
+    accepted_socket socket;
+    socket_file file;
+    assignment place; // keeps the worker
+    std::deque<accepted_socket> accepted;
+    wait_point acceptor{io.home};
+    retry_timer retry{*this};
+    bool closed = false;
+    bool orphaned = false;
+    bool cancel_pending = false;
+    int trouble = 0; // what the last accept failed with, if it may last
+};
+
+listener::listener(context& ctx, worker& home, const endpoint& address, listen_options options)
+    : core_(new core(ctx.io_of(home), open_listener(address, options), assignment(home))) {
+    core_->start();
+}
+
+listener::~listener() {
+    core_->close();
+    core_->accepted.clear();
+    core_->orphaned = true;
+    core_->finish_or_go_on();
+}
+
+task<accepted_socket> listener::accept(std::source_location where) {
+    core& c = *core_;
+    while (c.accepted.empty()) {
+        // What the kernel has accepted before the close is still to come.
+        if (c.closed && !c.active && !c.cancel_pending)
+            throw std::system_error(ECANCELED, std::system_category(), "accept");
+        auto arrival = c.acceptor.wait("listener::accept", {}, where);
+        co_await arrival;
+    }
+    accepted_socket next = std::move(c.accepted.front());
+    c.accepted.pop_front();
+    if (!c.cancel_pending)
+        c.start();
+    co_return next;
+}
+
+void listener::close() noexcept { core_->close(); }
+
+endpoint listener::local() const { return core_->local(); }
+
+connection adopt(context& ctx, accepted_socket socket, assignment place,
+                 std::function<void()> on_gone) {
+    worker_io& io = ctx.io_of(place.get());
+    auto* const core = new connection_core(socket.get(), io, std::move(place), std::move(on_gone));
+    static_cast<void>(socket.release()); // it is the core's now
+    core->open();
+    return connection(core);
+}
+
+} // namespace rota::io

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <rota/completion_queue.hpp>
+#include <rota/runnable.hpp>
+
+#include "buffer_group.hpp"
+
+#include <sys/socket.h>
+
+namespace rota {
+class worker;
+}
+
+namespace rota::io {
+
+enum class op_kind : std::uint8_t {
+    accept,  ///< multishot: each result is a descriptor
+    receive, ///< multishot into the buffers of `group`; a final result 0 is the end of the stream
+    poll,    ///< one shot: poll events
+    connect, ///< one shot
+};
+
+/// Something asked of the kernel's receiving side for a worker, embedded in what it serves. Idle
+/// and armed by turns:
+///
+///   idle --arm requested--> submitted --completion with more--> submitted --completion without
+///   more--> idle
+///
+/// Its owner keeps it, its descriptor and its buffers alive while it is not idle. Only then may it
+/// be armed again, and only then may the descriptor be closed: that is why no completion can reach
+/// a descriptor's next user.
+struct operation : completion_handler {
+    operation(op_kind what, worker& owner) noexcept : kind(what), home(owner), node(*this) {}
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
+
+    // -- set by the owner while idle
+    const op_kind kind;
+    worker& home;
+    int fd = -1;
+    buffer_group* group = nullptr;     // receive
+    std::uint32_t poll_events = 0;     // poll
+    const sockaddr* address = nullptr; // connect
+    socklen_t address_length = 0;      // connect
+
+    // -- any thread: what has been asked of the read side and not yet been looked at
+    enum : std::uint32_t { want_arm = 1, want_cancel = 2 };
+    std::atomic<std::uint32_t> wanted{0};
+    struct link : runnable {
+        explicit link(operation& o) noexcept : runnable(&nothing), op(o) {}
+        operation& op;
+        static void nothing(runnable&) noexcept {}
+    } node;
+
+    // -- the read side's thread
+    bool armed = false;
+
+    // -- the worker's baton holder: from asking for an arm until the last completion has been
+    // handled
+    bool active = false;
+
+protected:
+    ~operation() = default;
+};
+
+} // namespace rota::io

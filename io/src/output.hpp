@@ -1,0 +1,167 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rota/list_awaiter.hpp>
+#include <rota/runnable.hpp>
+#include <rota/timer_wheel.hpp>
+#include <rota/wait_list.hpp>
+
+#include "backend.hpp"
+#include "operation.hpp"
+
+namespace rota::io {
+
+class read_side;
+class write_side;
+
+struct output_limits {
+    std::size_t high_water_bytes;
+    std::size_t low_water_bytes;
+};
+
+/// The sending half of a connection: what its worker has queued and the write side sends.
+///
+///   idle --queue()--> with the write side --everything sent--> idle
+///                        |       ^
+///                   socket full  writable (a poll on the read side),
+///                   no memory    a timer
+///
+/// `lock_` guards the queue and the state. What is being sent belongs to the write side alone, so
+/// at most one send is in flight and bytes leave in order. After close() the output must live until
+/// it is settled().
+class output {
+public:
+    class owner {
+    public:
+        /// The output may have become settled(). Under the baton of its worker; the output may go
+        /// in this call.
+        virtual void output_settled() noexcept = 0;
+
+    protected:
+        ~owner() = default;
+    };
+
+    output(worker& home, write_side& sender, read_side& poller, output_limits limits,
+           owner& listener) noexcept;
+    output(const output&) = delete;
+    output& operator=(const output&) = delete;
+
+    // -- the connection's worker
+    void open(int fd) noexcept;
+    /// False, with nothing queued, if that would make the queue larger than the high-water mark
+    /// (unless `force`) or the output has failed.
+    bool queue(std::string_view bytes, bool force);
+    bool queue_owned(std::string&& bytes);
+    /// The errno value with which sending failed, or 0.
+    [[nodiscard]] int error() const noexcept;
+    void shutdown() noexcept;
+    /// Drops what is queued and fails with `error`; nothing more is sent.
+    void fail(int error) noexcept;
+    /// No more calls but fail(). What is queued still goes out; owner::output_settled() says when
+    /// it has.
+    void close() noexcept;
+    /// After close(): nobody else has anything of it, so it may go.
+    [[nodiscard]] bool settled() const noexcept { return writer_done_ && !cancel_pending_; }
+
+    class awaiter : public list_awaiter {
+    public:
+        awaiter(output& o, wait_list& list, std::size_t limit, const char* what,
+                std::source_location where) noexcept
+            : list_awaiter(o.lock_, list, what, where), output_(o), limit_(limit) {}
+        template <class Promise>
+        bool await_suspend(std::coroutine_handle<Promise> self) {
+            return wait_unless(
+                self, [this] { return output_.error_ != 0 || output_.queued_bytes_ <= limit_; });
+        }
+        void await_resume() { finish(); }
+
+    private:
+        output& output_;
+        const std::size_t limit_;
+    };
+    /// Waits until no more than the low-water mark is queued, if more than the high-water mark is.
+    awaiter below_high_water(std::source_location where) noexcept;
+    /// Waits until the kernel has taken everything.
+    awaiter empty(std::source_location where) noexcept;
+
+private:
+    friend class write_side;
+
+    /// What the write side does with it next.
+    enum class next_step { done, send_more, wait_until_writable, wait_for_memory };
+
+    struct writable_op final : operation {
+        explicit writable_op(output& o, worker& owner) noexcept;
+        void complete(std::int32_t result, std::uint32_t flags) noexcept override;
+        output& out;
+    };
+    /// Tells the worker that the write side has let go, or that it has to try again later.
+    struct to_worker_node : runnable {
+        explicit to_worker_node(output& o) noexcept : runnable(&run), out(o) {}
+        static void run(runnable& self) noexcept;
+        output& out;
+    };
+    struct retry_timer : timer {
+        explicit retry_timer(output& o) noexcept : timer(&fire), out(o) {}
+        static void fire(timer& self) noexcept;
+        output& out;
+    };
+    struct queue_node : runnable {
+        explicit queue_node(output& o) noexcept : runnable(&nothing), out(o) {}
+        output& out;
+        static void nothing(runnable&) noexcept {}
+    };
+
+    bool hand_to_writer_locked() noexcept;
+    void append_locked(std::string_view bytes);
+
+    // -- the holder of the write side's baton, while it has the output
+    void prepare(send_request& request, std::vector<iovec>& vectors);
+    next_step sent(std::int32_t result) noexcept;
+    void advance(std::size_t bytes) noexcept;
+    void poll_writable() noexcept;
+
+    // -- set once
+    worker& home_;
+    write_side& sender_;
+    read_side& poller_;
+    const output_limits limits_;
+    owner& owner_;
+    int fd_ = -1;
+
+    // -- the connection's worker
+    bool writer_done_ = false;    // after close(): the write side has let go
+    bool cancel_pending_ = false; // the read side has not yet seen a cancel of writable_
+
+    retry_timer retry_;
+
+    // -- lock_
+    mutable std::mutex lock_;
+    std::vector<std::string> pending_;
+    std::string spare_;            // a small string that keeps its memory for the next write
+    std::size_t queued_bytes_ = 0; // pending and being sent
+    int error_ = 0;
+    bool with_writer_ = false;
+    bool shutdown_wanted_ = false;
+    bool closed_ = false;
+    wait_list below_waiters_;
+    wait_list empty_waiters_;
+
+    // -- the holder of the write side's baton
+    to_worker_node to_worker_;
+    std::vector<std::string> sending_;
+    std::size_t sending_index_ = 0;
+    std::size_t sending_offset_ = 0;
+    std::size_t asked_ = 0;        // bytes of the send under way
+    bool short_of_memory_ = false; // for to_worker_, whose posting releases it
+    queue_node node_;
+    writable_op writable_;
+};
+
+} // namespace rota::io

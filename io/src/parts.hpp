@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <rota/io/context.hpp>
+#include <rota/runtime.hpp>
+
+#include "backend.hpp"
+#include "read_side.hpp"
+#include "worker_io.hpp"
+#include "write_side.hpp"
+
+namespace rota::io {
+
+/// What a context is made of. Members are destroyed from the bottom up: the runtime before the
+/// sides that serve it.
+struct context::parts {
+    parts(context_options given, backend_source* own); // own: null, or moved from
+    void start();
+
+    const context_options options;
+    std::string why_not; // what is missing for io_uring, if something is
+    const backend_kind backend;
+    const backend_source source;
+    /// One each for `split`, one for each worker for `per_worker`; they do not move.
+    std::array<std::unique_ptr<read_side>, runtime::max_workers> reads;
+    std::array<std::unique_ptr<write_side>, runtime::max_workers> writes;
+    std::array<std::unique_ptr<worker_io>, runtime::max_workers> per_worker; // by worker index
+    std::optional<runtime> workers;
+
+    std::jthread read_thread; // split
+    std::atomic<bool> stopping{false};
+    std::atomic<bool> stopped{false};
+
+private:
+    void make_sides(std::size_t index);
+    void attach(worker& w);
+};
+
+} // namespace rota::io

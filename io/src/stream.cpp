@@ -1,0 +1,105 @@
+#include <rota/io/stream.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace rota::io {
+
+task<void> stream::write_all(std::span<const std::string_view> pieces) {
+    std::string joined;
+    std::size_t size = 0;
+    for (const std::string_view piece : pieces)
+        size += piece.size();
+    joined.reserve(size);
+    for (const std::string_view piece : pieces)
+        joined.append(piece);
+    co_await write_owned(std::move(joined));
+}
+
+task<std::size_t> stream::read_some(std::span<char> into, deadline until) {
+    if (into.empty())
+        co_return 0;
+    const bool more = co_await fill(until);
+    if (!more)
+        co_return 0;
+    const std::string_view arrived = buffered();
+    const std::size_t count = std::min(into.size(), arrived.size());
+    std::memcpy(into.data(), arrived.data(), count);
+    consume(count);
+    co_return count;
+}
+
+task<std::size_t> stream::read_exactly(std::span<char> into, deadline until) {
+    if (into.empty())
+        co_return 0;
+    // Nothing is consumed before all of it is there: a deadline or a stop must not lose a part.
+    bool more = co_await fill(until);
+    while (more && buffered().size() < into.size())
+        more = co_await fill_more(until);
+    const std::string_view arrived = buffered();
+    const std::size_t count = std::min(into.size(), arrived.size());
+    std::memcpy(into.data(), arrived.data(), count);
+    consume(count);
+    co_return count;
+}
+
+task<std::optional<std::string>> stream::read_until(std::string delimiter, std::size_t max_bytes,
+                                                    deadline until) {
+    if (delimiter.empty())
+        throw std::invalid_argument("read_until: an empty delimiter");
+    std::size_t searched = 0;
+    bool more = co_await fill(until);
+    for (;;) {
+        const std::string_view arrived = buffered();
+        const std::size_t found = arrived.find(delimiter, searched);
+        const bool complete = found != std::string_view::npos;
+        const std::size_t size = complete ? found + delimiter.size() : arrived.size();
+        if (size > max_bytes)
+            throw std::length_error("read: no end of it within the limit");
+        if (complete || !more) {
+            if (size == 0)
+                co_return std::nullopt;
+            std::string piece(arrived.substr(0, size));
+            consume(size);
+            co_return piece;
+        }
+        // The delimiter may have begun in what is there.
+        searched = size < delimiter.size() ? 0 : size - delimiter.size() + 1;
+        more = co_await fill_more(until);
+    }
+}
+
+task<std::optional<std::string>> stream::read_line(std::size_t max_bytes, deadline until) {
+    std::size_t searched = 0;
+    bool more = co_await fill(until);
+    for (;;) {
+        const std::string_view arrived = buffered();
+        const std::size_t found = arrived.find('\n', searched);
+        const bool complete = found != std::string_view::npos;
+        std::string_view line = arrived.substr(0, found);
+        // A CR at the end goes with the LF, and may do so while the LF has not come yet.
+        if ((complete || more) && line.ends_with('\r'))
+            line.remove_suffix(1);
+        if (line.size() > max_bytes)
+            throw std::length_error("read_line: longer than the limit");
+        if (complete || !more) {
+            if (arrived.empty())
+                co_return std::nullopt;
+            std::string result(line);
+            consume(complete ? found + 1 : arrived.size());
+            co_return result;
+        }
+        searched = arrived.size();
+        more = co_await fill_more(until);
+    }
+}
+
+task<void> stream::write_line(std::string_view line) {
+    std::string bytes;
+    bytes.reserve(line.size() + 1);
+    bytes.append(line).push_back('\n');
+    co_await write_owned(std::move(bytes));
+}
+
+} // namespace rota::io

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Every endpoint of rota-http but the queues.
+
+usage: endpoints_test.py <rota-http> [options of rota-http...]
+"""
+
+import os
+import re
+import sys
+import threading
+
+from programs import check, equal, eventually, run_tests
+from rota_http import RotaHttp, read_answer
+
+
+def test_front_page(server):
+    page = server.get("/")
+    equal(page.status, 200)
+    equal(page.headers["Content-Type"], "text/html; charset=utf-8")
+    for path in re.findall(rb'href="(/[^"]*)"', page.body):
+        equal(server.get(path.decode()).status, 200, path.decode())
+
+
+def test_plaintext_and_json(server):
+    plain = server.get("/plaintext")
+    equal((plain.status, plain.body), (200, b"Hello, World!"))
+    check(plain.headers["Content-Type"].startswith("text/plain"), "type")
+    check(plain.headers["Date"], "Date")
+    answer = server.get("/json")
+    equal(answer.json(), {"message": "Hello, World!"})
+    equal(answer.headers["Content-Type"], "application/json")
+
+
+def test_one_connection_for_many_requests(server):
+    connection = server.session()
+    for _ in range(100):
+        equal(server.get("/plaintext", over=connection).status, 200)
+    equal(server.request("HEAD", "/json", over=connection).body, b"")
+    connection.close()
+
+
+def test_hello(server):
+    equal(server.get("/hello/ann").body, b"Hello, ann!\n")
+    equal(server.get("/hello/J%C3%B6rg%2Fa%20b").body, "Hello, Jörg/a b!\n".encode())
+    equal(server.get("/hello/").status, 404)
+
+
+def test_sleep(server):
+    equal(server.get("/sleep/1").body, b"slept 1 ms\n")
+    for nonsense in ("x", "-1", "1.5", "60001", "99999999999999999999", "1x"):
+        equal(server.get(f"/sleep/{nonsense}").status, 400, nonsense)
+
+
+def test_stream(server):
+    answer = server.get("/stream?lines=3&interval_ms=1")
+    equal(answer.body, b"line 1 of 3\nline 2 of 3\nline 3 of 3\n")
+    equal(answer.headers["Transfer-Encoding"], "chunked")
+    equal(server.get("/stream?lines=0").body, b"")
+    equal(server.get("/stream?lines=10000&interval_ms=0").body.count(b"\n"), 10000)
+    for query in ("lines=x", "lines=10001", "interval_ms=10001", "lines=-1", "lines="):
+        equal(server.get(f"/stream?{query}").status, 400, query)
+
+
+def test_echo(server):
+    answer = server.request("POST", "/echo", b"text", {"Content-Type": "text/x-any; a=b"})
+    equal((answer.status, answer.body), (200, b"text"))
+    equal(answer.headers["Content-Type"], "text/x-any; a=b")
+    equal(server.request("POST", "/echo", b"").body, b"")
+    for size in (1, 65536, 1_048_576, 1_048_577, 5_000_000):
+        content = os.urandom(size)
+        equal(echo_while_reading(server, content, chunked=False), content, f"{size} bytes")
+        equal(echo_while_reading(server, content, chunked=True), content, f"{size} in chunks")
+
+
+def echo_while_reading(server, content, chunked):
+    """Sends and reads at once: a large answer begins before the request has ended."""
+    with server.connect() as client:
+        def send():
+            framing = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % len(
+                content)
+            client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n\r\n"
+                           % framing)
+            for at in range(0, len(content), 40_000):
+                piece = content[at:at + 40_000]
+                client.sendall(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
+            if chunked:
+                client.sendall(b"0\r\n\r\n")
+
+        sender = threading.Thread(target=send, daemon=True)
+        sender.start()
+        data = b"".join(iter(lambda: client.recv(262144), b""))
+        sender.join()
+    head, _, body = data.partition(b"\r\n\r\n")
+    check(head.startswith(b"HTTP/1.1 200 "), head)
+    return unchunked(body) if b"chunked" in head.lower() else body
+
+
+def unchunked(body):
+    pieces = []
+    while True:
+        size, _, body = body.partition(b"\r\n")
+        if int(size, 16) == 0:
+            return b"".join(pieces)
+        pieces.append(body[:int(size, 16)])
+        body = body[int(size, 16) + 2:]
+
+
+def test_echo_may_be_sent_whole_before_it_is_read(server):
+    content = os.urandom(8 << 20)
+    equal(server.request("POST", "/echo", content).body, content)
+
+
+def test_echo_of_much_at_once(server):
+    """More than is kept for all requests together: some are sent back while they come."""
+    content = os.urandom(8 << 20)
+    failures = []
+
+    def echo_once(chunked):
+        if echo_while_reading(server, content, chunked) != content:
+            failures.append(chunked)
+
+    threads = [threading.Thread(target=echo_once, args=(i % 2 == 0,)) for i in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(failures, [])
+    server.check_memory(400 << 20)
+
+
+def test_echo_refuses(server):
+    too_much = b"x" * ((8 << 20) + 1)
+    with server.connect() as client:
+        client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                       b"%x\r\n%s"
+                       % (len(too_much), too_much))
+        check(read_answer(client)[0].startswith(b"HTTP/1.1 413 "), "too large in chunks")
+    with server.connect() as client:
+        client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n")
+        check(read_answer(client)[0].startswith(b"HTTP/1.1 413 "), "too large")
+    with server.connect() as client:
+        client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                       b"3\r\nabc\r\nz\r\n")
+        check(read_answer(client)[0].startswith(b"HTTP/1.1 400 "), "bad chunk")
+    with server.connect() as client:
+        client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n"
+                       b"Expect: 100-continue\r\n\r\n")
+        equal(client.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
+        client.sendall(b"abc")
+        equal(read_answer(client)[1], b"abc")
+    equal(server.get("/echo").status, 405)
+    equal(server.get("/echo").headers["Allow"], "POST, OPTIONS")
+
+
+def test_what_is_not_there(server):
+    equal(server.get("/nothing").status, 404)
+    equal(server.request("DELETE", "/plaintext").status, 405)
+    equal(server.request("BREW", "/plaintext").status, 501)
+
+
+def test_health(server):
+    equal(server.get("/healthz").status, 200)
+
+
+def test_metrics(server):
+    def value(name):
+        text = server.get("/metrics").body.decode()
+        found = re.findall(rf"^{re.escape(name)} (\S+)$", text, re.M)
+        equal(len(found), 1, f"{name} in\n{text}")
+        return float(found[0])
+
+    before = value('rota_http_requests_total{class="2xx"}')
+    for _ in range(5):
+        server.get("/json")
+    check(value('rota_http_requests_total{class="2xx"}') >= before + 5, "requests are counted")
+    check(value("rota_http_request_duration_seconds_count") > 0, "latencies are counted")
+    check(value("rota_http_connections") >= 1, "connections are counted")
+    check(value('rota_worker_connections{worker="0"}') >= 0, "workers are told of")
+
+
+def test_tasks(server):
+    with server.connect() as client:
+        client.sendall(b"GET /sleep/60000 HTTP/1.1\r\nHost: x\r\n\r\n")
+        eventually(lambda: server.blocked("sleep"), "the sleeper is listed")
+        tasks = server.get("/debug/tasks").json()
+        sleeper = next(task for task in tasks["blocked"] if task["what"] == "sleep")
+        check(re.search(r"\.[ch]pp:\d+$", sleeper["where"]), sleeper)
+        equal(sleeper["name"], "client")
+        check(sleeper["function"] and sleeper["since_ms"] >= 0 and sleeper["id"] > 0, sleeper)
+        check(sleeper["worker"] in [worker["index"] for worker in tasks["workers"]], tasks)
+
+
+if __name__ == "__main__":
+    with RotaHttp(sys.argv[1], *sys.argv[2:], "--max-body", "8M", "--drain-timeout", "1s") as it:
+        run_tests(globals(), it)

@@ -1,0 +1,81 @@
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "inspection.hpp"
+
+using namespace rota_http;
+
+namespace {
+
+figures sample() {
+    figures f;
+    f.http.responses_by_class = {0, 5, 0, 2, 1};
+    f.http.requests_in_flight = 3;
+    f.http.connections = 9;
+    f.http.connections_open = 4;
+    f.http.latency_counts[0] = 6;
+    f.http.latency_counts[2] = 1;
+    f.http.latency_counts.back() = 1;
+    f.http.latency_sum_us = 1'500'000;
+    f.workers.push_back({.index = 0, .state = rota::baton::lent, .routines = 7});
+    f.queues.push_back({"mail", {.queued = 2, .in_progress = 1, .added = 8, .completed = 5}});
+    f.routines = 7;
+    return f;
+}
+
+bool has_line(const std::string& text, std::string_view line) {
+    return ('\n' + text).find('\n' + std::string(line) + '\n') != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("every figure has its line") {
+    const std::string text = metrics_text(sample());
+    CAPTURE(text);
+    for (const char* line : {
+             "rota_http_requests_total{class=\"2xx\"} 5",
+             "rota_http_requests_total{class=\"5xx\"} 1",
+             "rota_http_requests_in_flight 3",
+             "rota_http_connections_total 9",
+             "rota_http_connections 4",
+             "rota_worker_routines{worker=\"0\"} 7",
+             "rota_worker_state{worker=\"0\",state=\"lent\"} 1",
+             "rota_worker_state{worker=\"0\",state=\"parked\"} 0",
+             "rota_jobs{queue=\"mail\",state=\"queued\"} 2",
+             "rota_jobs{queue=\"mail\",state=\"in_progress\"} 1",
+             "rota_jobs_completed_total{queue=\"mail\"} 5",
+             "rota_routines 7",
+         }) {
+        CAPTURE(line);
+        CHECK(has_line(text, line));
+    }
+}
+
+TEST_CASE("the histogram adds up") {
+    const std::string text = metrics_text(sample());
+    CHECK(has_line(text, "rota_http_request_duration_seconds_bucket{le=\"5e-05\"} 6"));
+    CHECK(has_line(text, "rota_http_request_duration_seconds_bucket{le=\"0.0001\"} 6"));
+    CHECK(has_line(text, "rota_http_request_duration_seconds_bucket{le=\"0.00025\"} 7"));
+    CHECK(has_line(text, "rota_http_request_duration_seconds_bucket{le=\"10\"} 7"));
+    CHECK(has_line(text, "rota_http_request_duration_seconds_bucket{le=\"+Inf\"} 8"));
+    CHECK(has_line(text, "rota_http_request_duration_seconds_sum 1.5"));
+    CHECK(has_line(text, "rota_http_request_duration_seconds_count 8"));
+}
+
+TEST_CASE("every line is a comment or a name with a value") {
+    std::istringstream lines(metrics_text(sample()));
+    std::string line;
+    std::string described;
+    while (std::getline(lines, line)) {
+        CAPTURE(line);
+        if (line.starts_with("# TYPE ")) {
+            described = line.substr(7, line.find(' ', 7) - 7);
+        } else if (!line.starts_with("# HELP ")) {
+            CHECK(line.starts_with(described));
+            CHECK(line.find(' ') == line.rfind(' '));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+#include "process.hpp"
+
+#include <csignal>
+
+#include <catch2/catch_test_macros.hpp>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace rota_http;
+
+namespace {
+
+/// The exit code of a child that runs `body`.
+template <class Body>
+int in_child(Body body) {
+    const pid_t child = ::fork();
+    if (child == 0)
+        ::_exit(body());
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+} // namespace
+
+TEST_CASE("a process without standard descriptors gets some") {
+    CHECK(in_child([] {
+              ::close(0);
+              ::close(1);
+              ::close(2);
+              prepare_process();
+              const int next = ::dup(1);
+              return next > 2 && ::write(2, "x", 1) == 1 ? 0 : 1;
+          }) == 0);
+}
+
+TEST_CASE("signals wait for whoever takes them, and a closed pipe is no signal") {
+    CHECK(in_child([] {
+              prepare_process();
+              ::raise(SIGTERM);
+              ::raise(SIGPIPE);
+              sigset_t pending;
+              ::sigpending(&pending);
+              return ::sigismember(&pending, SIGTERM) == 1 ? 0 : 1;
+          }) == 0);
+}
+
+TEST_CASE("the limit of descriptors is raised as far as it goes") {
+    CHECK(in_child([] {
+              rlimit limit{};
+              ::getrlimit(RLIMIT_NOFILE, &limit);
+              limit.rlim_cur = 64;
+              ::setrlimit(RLIMIT_NOFILE, &limit);
+              const std::size_t raised = raise_descriptor_limit();
+              rlimit after{};
+              ::getrlimit(RLIMIT_NOFILE, &after);
+              return raised == limit.rlim_max && after.rlim_cur == limit.rlim_max ? 0 : 1;
+          }) == 0);
+}
+
+TEST_CASE("some descriptors are not for connections") {
+    CHECK(connections_within(1024) == 960);
+    CHECK(connections_within(64) == 64);
+    CHECK(connections_within(10) == 64);
+}

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""rota-http as a process: options, signals, drain, logs.
+
+usage: process_test.py <rota-http> [options of rota-http...]
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from programs import PATIENCE_S, check, equal, eventually, run_tests
+from rota_http import RotaHttp, read_answer
+
+ECHO = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
+CHUNKED = b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+# What a client has sent when the server is told to end, and what it sends after that.
+HALVES = [
+    (b"G", b"ET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n", b"Hello, World!"),
+    (b"GET /plaintext HTTP/1.1\r\nHost: x\r\n", b"\r\n", b"Hello, World!"),
+    (b"GET /hello/ann HT", b"TP/1.1\r\nHost: x\r\n\r\n", b"Hello, ann!\n"),
+    (ECHO, b"0123456789", b"0123456789"),
+    (ECHO + b"01234", b"56789", b"0123456789"),
+    (CHUNKED + b"5\r\n012", b"34\r\n5\r\n56789\r\n0\r\n\r\n", b"0123456789"),
+    (b"GET /sleep/300 HTTP/1.1\r\nHost: x\r\n\r\n", b"", b"slept 300 ms\n"),
+]
+
+
+def refused(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), PATIENCE_S).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_half_sent_requests_are_answered(program, options):
+    with RotaHttp(program, "--drain-timeout", "60s", *options) as server:
+        clients = [server.connect() for _ in range(10 * len(HALVES))]
+        for i, client in enumerate(clients):
+            client.sendall(HALVES[i % len(HALVES)][0])
+        idle = server.connect()
+        kept = server.connect()
+        kept.sendall(b"GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n")
+        read_answer(kept)
+        # Everything has arrived once what was sent last has been answered.
+        eventually(lambda: f"rota_http_connections {len(clients) + 3}" in
+                   server.get("/metrics").body.decode(), "all clients are served")
+        server.signal(signal.SIGTERM)
+        server.wait_for("draining")
+        eventually(lambda: refused(server.port), "new connections are refused")
+        equal(idle.recv(1), b"", "an idle connection is closed")
+        equal(kept.recv(1), b"", "a connection kept alive is closed")
+        for i, client in enumerate(clients):
+            client.sendall(HALVES[i % len(HALVES)][1])
+        for i, client in enumerate(clients):
+            head, body = read_answer(client)
+            check(head.startswith(b"HTTP/1.1 200 "), head)
+            check(b"\r\nConnection: close" in head, head)
+            equal(body, HALVES[i % len(HALVES)][2])
+            equal(client.recv(1), b"", "the end of the stream")
+        equal(server.wait(), 0, "exit code")
+
+
+def test_a_second_signal_cuts(program, options):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with RotaHttp(program, "--drain-timeout", "10m", *options) as server:
+            client = server.connect()
+            client.sendall(b"GET /sleep/60000 HTTP/1.1\r\nHost: x\r\n\r\n")
+            eventually(lambda server=server: server.blocked("sleep"), "the request is at work")
+            server.signal(number)
+            server.wait_for("draining")
+            equal(server.process.poll(), None, "it waits for the request")
+            server.signal(number)
+            equal(server.wait(), 0, "exit code")
+
+
+def test_the_drain_timeout_cuts(program, options):
+    with RotaHttp(program, "--drain-timeout", "100ms", *options) as server:
+        client = server.connect()
+        client.sendall(b"GET /sleep/60000 HTTP/1.1\r\nHost: x\r\n\r\n")
+        eventually(lambda: server.blocked("sleep"), "the request is at work")
+        server.signal(signal.SIGTERM)
+        equal(server.wait(), 0, "exit code")
+
+
+def test_health_while_draining(program, options):
+    with RotaHttp(program, "--drain-timeout", "60s", *options) as server:
+        with server.connect() as slow, server.connect() as asking:
+            slow.sendall(b"GET /sleep/60000 HTTP/1.1\r\nHost: x\r\n\r\n")
+            asking.sendall(b"GET /healthz HTTP/1.1\r\n")
+            eventually(lambda: "rota_http_connections 3" in server.get("/metrics").body.decode(),
+                       "both are served")
+            server.signal(signal.SIGTERM)
+            server.wait_for("draining")
+            eventually(lambda: refused(server.port), "new connections are refused")
+            asking.sendall(b"Host: x\r\n\r\n")
+            head, body = read_answer(asking)
+            check(head.startswith(b"HTTP/1.1 503 "), head)
+            equal(body, b"draining\n")
+        server.signal(signal.SIGTERM)
+        equal(server.wait(), 0)
+
+
+def test_port_in_use(program, options):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        run = subprocess.run([program, "--port", port, "--log-level", "error", *options],
+                             capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        equal(run.returncode, 1)
+        equal(run.stderr.count("\n"), 1, run.stderr)
+        check(run.stderr.startswith("rota-http: ") and "in use" in run.stderr, run.stderr)
+        check(port in run.stderr, run.stderr)
+
+
+def test_bad_options(program, _):
+    for wrong in (["--port", "x"], ["--idle-timeout", "soon"], ["--nonsense"], ["--workers", "-1"]):
+        run = subprocess.run([program, *wrong], capture_output=True, text=True,
+                             timeout=PATIENCE_S, check=False)
+        equal(run.returncode, 2, str(wrong))
+        equal(run.stderr.count("\n"), 1, run.stderr)
+        equal(run.stdout, "")
+
+
+def test_help_and_version(program, _):
+    text = subprocess.run([program, "--help"], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=True).stdout
+    for word in ("--host", "--port", "--workers", "--topology", "--max-connections",
+                 "--header-timeout", "--body-timeout", "--idle-timeout", "--drain-timeout",
+                 "--log-level", "Examples:"):
+        check(word in text, word)
+    version = subprocess.run([program, "--version"], capture_output=True, text=True,
+                             timeout=PATIENCE_S, check=True).stdout
+    check(version.startswith("rota-http "), version)
+
+
+def test_unix_socket(program, options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "http.sock")
+        with RotaHttp(program, "--unix", path, *options) as server:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(PATIENCE_S)
+                client.connect(path)
+                client.sendall(b"GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n")
+                equal(read_answer(client)[1], b"Hello, World!")
+            equal(server.end(), 0)
+        check(not os.path.exists(path), "the socket file is gone")
+
+
+def test_more_clients_than_connections_wait(program, options):
+    with RotaHttp(program, "--max-connections", "2", *options) as server:
+        first, second = server.connect(), server.connect()
+        for client in (first, second):
+            client.sendall(b"GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n")
+            read_answer(client)
+        third = server.connect()
+        third.sendall(b"GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n")
+        first.close()
+        equal(read_answer(third)[1], b"Hello, World!")
+
+
+def test_without_standard_descriptors(program, options):
+    shell = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', program]
+    with RotaHttp(shell, "--access-log", *options) as server:
+        for _ in range(20):
+            equal(server.get("/plaintext").status, 200)
+        equal(server.end(), 0)
+
+
+def test_nobody_reads_the_log(program, options):
+    read_end, write_end = os.pipe()
+    try:
+        with RotaHttp(program, "--access-log", *options, stderr=write_end) as server:
+            connection = server.session()
+            for _ in range(5000):  # far more than a pipe holds
+                equal(server.get("/plaintext", over=connection).status, 200)
+            connection.close()
+            equal(server.end(), 0)
+    finally:
+        os.close(read_end)
+        os.close(write_end)
+
+
+def test_the_reader_of_the_log_goes_away(program, options):
+    read_end, write_end = os.pipe()
+    with RotaHttp(program, "--access-log", *options, stdout=write_end, stderr=write_end) as server:
+        os.close(write_end)
+        os.close(read_end)
+        for _ in range(20):
+            equal(server.get("/plaintext").status, 200)
+        equal(server.end(), 0)
+
+
+def test_access_log(program, options):
+    with RotaHttp(program, "--access-log", *options) as server:
+        server.get("/hello/log?x=1")
+        server.wait_for(r'127\.0\.0\.1:\d+ "GET /hello/log\?x=1" 200 \d+ bytes \d+ us')
+
+
+def test_the_port_file_is_whole(program, options):
+    with RotaHttp(program, *options) as server:
+        equal(Path(server.port_file).read_text(), f"{server.port}\n")
+        check(not Path(f"{server.port_file}.new").exists(), "nothing is left over")
+
+
+if __name__ == "__main__":
+    run_tests(globals(), sys.argv[1], sys.argv[2:])

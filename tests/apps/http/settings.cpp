@@ -1,0 +1,141 @@
+#include "settings.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace rota_http;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct reading {
+    explicit reading(std::vector<const char*> arguments) {
+        arguments.insert(arguments.begin(), "rota-http");
+        std::ostringstream output;
+        std::ostringstream errors;
+        code = read_command_line(static_cast<int>(arguments.size()), arguments.data(), result,
+                                 output, errors);
+        out = output.str();
+        err = errors.str();
+    }
+    settings result;
+    std::optional<int> code;
+    std::string out;
+    std::string err;
+};
+
+} // namespace
+
+TEST_CASE("without options the defaults hold") {
+    const reading r({});
+    CHECK_FALSE(r.code);
+    CHECK(r.result.host == "127.0.0.1");
+    CHECK(r.result.port == 8080);
+    CHECK(r.result.topology == rota::io::topology::split);
+}
+
+TEST_CASE("every option is read") {
+    const reading r({"--host",
+                     "::1",
+                     "--port",
+                     "0",
+                     "--unix",
+                     "/tmp/x",
+                     "--port-file",
+                     "p",
+                     "--workers",
+                     "3",
+                     "--topology",
+                     "per_worker",
+                     "--backend",
+                     "epoll",
+                     "--max-connections",
+                     "7",
+                     "--max-body",
+                     "64K",
+                     "--header-timeout",
+                     "1s",
+                     "--body-timeout=2m",
+                     "--idle-timeout",
+                     "500ms",
+                     "--send-timeout",
+                     "3",
+                     "--drain-timeout",
+                     "0",
+                     "--lease",
+                     "5s",
+                     "--max-jobs",
+                     "9",
+                     "--log-level",
+                     "warning",
+                     "--access-log"});
+    CAPTURE(r.err);
+    REQUIRE_FALSE(r.code);
+    const settings& s = r.result;
+    CHECK(s.host == "::1");
+    CHECK(s.port == 0);
+    CHECK(s.unix_path == "/tmp/x");
+    CHECK(s.port_file == "p");
+    CHECK(s.workers == 3);
+    CHECK(s.topology == rota::io::topology::per_worker);
+    CHECK(s.backend == rota::io::backend_kind::epoll);
+    CHECK(s.max_connections == 7);
+    CHECK(s.max_body == 65'536);
+    CHECK(s.header_timeout == 1s);
+    CHECK(s.body_timeout == 2min);
+    CHECK(s.idle_timeout == 500ms);
+    CHECK(s.send_timeout == 3s);
+    CHECK(s.drain_timeout == 0s);
+    CHECK(s.lease == 5s);
+    CHECK(s.max_jobs == 9);
+    CHECK(s.log_level == spdlog::level::warn);
+    CHECK(s.access_log);
+}
+
+TEST_CASE("what is wrong is told in one line") {
+    const std::vector<std::vector<const char*>> wrong{{"--port", "x"},
+                                                      {"--port", "70000"},
+                                                      {"--port", "-1"},
+                                                      {"--port"},
+                                                      {"--nonsense"},
+                                                      {"word"},
+                                                      {"--workers", "257"},
+                                                      {"--topology", "ring"},
+                                                      {"--backend", "kqueue"},
+                                                      {"--log-level", "loud"},
+                                                      {"--idle-timeout", "soon"},
+                                                      {"--idle-timeout", "0"},
+                                                      {"--header-timeout", ""},
+                                                      {"--max-body", "1T"},
+                                                      {"--max-body", "0"},
+                                                      {"--max-connections", "0"},
+                                                      {"--host", "not an address"},
+                                                      {"--lease", "-5s"}};
+    for (const auto& arguments : wrong) {
+        const reading r(arguments);
+        CAPTURE(arguments.front(), r.err);
+        CHECK(r.code == 2);
+        CHECK(r.err.starts_with("rota-http: "));
+        CHECK(std::ranges::count(r.err, '\n') == 1);
+        CHECK(r.err.ends_with("(see --help)\n"));
+        CHECK(r.out.empty());
+    }
+}
+
+TEST_CASE("help and version") {
+    const reading help({"--help"});
+    CHECK(help.code == 0);
+    CHECK(help.out.find("Examples:") != std::string::npos);
+    CHECK(help.out.find("--drain-timeout TIME=10s") != std::string::npos);
+    CHECK(help.err.empty());
+    const reading version({"--version"});
+    CHECK(version.code == 0);
+    CHECK(version.out.starts_with("rota-http "));
+    CHECK(std::ranges::count(version.out, '\n') == 1);
+}

@@ -1,0 +1,110 @@
+#include "jobs/bulk.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "jobs/words.hpp"
+
+using namespace jobs;
+
+namespace {
+
+const std::string input = "{\"payload\":\"a\"}\r\n"
+                          "{\"payload\":\"b\",\"key\":\"k\"}\n"
+                          "\n  \r\n"
+                          "{\"payload\":\"a\"}\n"
+                          "nonsense\n"
+                          "{\"payload\":3}";
+
+const std::string outcomes =
+    R"({"i":0,"outcome":"enqueued","id":"1"})"
+    "\n"
+    R"({"i":1,"outcome":"enqueued","id":"2"})"
+    "\n"
+    R"({"i":2,"outcome":"rejected","reason":"duplicate","existing_id":"1","state":"queued"})"
+    "\n"
+    R"({"i":3,"outcome":"error","code":"bad_json","reason":"the content is not JSON: )"
+    R"(invalid literal, expected a valid literal such as 'null' at byte 0"})"
+    "\n"
+    R"({"i":4,"outcome":"enqueued","id":"3"})"
+    "\n"
+    R"({"summary":{"lines":5,"enqueued":3,"rejected":1,"errors":1}})"
+    "\n";
+
+std::string run(std::size_t piece_size, std::string_view text, const service_options& limits) {
+    job_queue queue;
+    bulk_add adding(queue, limits);
+    std::string out;
+    while (!text.empty()) {
+        const std::string_view piece = text.substr(0, piece_size);
+        text.remove_prefix(piece.size());
+        adding.feed(piece, out);
+    }
+    adding.finish(out);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("outcomes come in input order, whatever the pieces") {
+    std::string whole = run(input.size(), input, {});
+    // What exactly is wrong with nonsense is the parser's to word.
+    CHECK(whole.substr(0, whole.find("{\"i\":3")) == outcomes.substr(0, outcomes.find("{\"i\":3")));
+    CHECK(whole.substr(whole.find("{\"i\":4")) == outcomes.substr(outcomes.find("{\"i\":4")));
+    for (std::size_t size = 1; size < input.size(); ++size) {
+        CAPTURE(size);
+        REQUIRE(run(size, input, {}) == whole);
+    }
+}
+
+TEST_CASE("an outcome comes as soon as its line has ended") {
+    job_queue queue;
+    const service_options limits;
+    bulk_add adding(queue, limits);
+    std::string out;
+    adding.feed(R"({"payload":1})", out);
+    CHECK(out.empty());
+    CHECK(queue.counts().queued == 0);
+    adding.feed("\n", out);
+    CHECK(out == "{\"i\":0,\"outcome\":\"enqueued\",\"id\":\"1\"}\n");
+    CHECK(queue.counts().queued == 1);
+}
+
+TEST_CASE("a line that is too long is an error and the rest goes on") {
+    const service_options limits{.request_bytes_max = 30};
+    const std::string text = "{\"payload\":\"" + std::string(100, 'x') + "\"}\n{\"payload\":1}\n" +
+                             std::string(31, ' ') + "\n" + std::string(40, 'y');
+    const std::string whole = run(text.size(), text, limits);
+    CAPTURE(whole);
+    CHECK(whole.starts_with(R"({"i":0,"outcome":"error","code":"line_too_long")"));
+    CHECK(whole.find(R"({"i":1,"outcome":"enqueued","id":"1"})") != std::string::npos);
+    CHECK(whole.find(R"("errors":2)") != std::string::npos);
+}
+
+TEST_CASE("blanks that are too long count as a line when they come in pieces, too") {
+    const service_options limits{.request_bytes_max = 10};
+    CHECK(run(3, std::string(31, ' ') + "\n", limits).find("\"errors\":1") != std::string::npos);
+}
+
+TEST_CASE("a full queue rejects") {
+    job_queue queue({.max_jobs = 1});
+    const service_options limits;
+    bulk_add adding(queue, limits);
+    std::string out;
+    adding.feed("{\"payload\":1}\n{\"payload\":2}\n", out);
+    CHECK(out.find(R"({"i":1,"outcome":"rejected","reason":"queue_full"})") != std::string::npos);
+}
+
+TEST_CASE("no input has a summary") {
+    CHECK(run(1, "", {}) ==
+          "{\"summary\":{\"lines\":0,\"enqueued\":0,\"rejected\":0,\"errors\":0}}\n");
+}
+
+TEST_CASE("the words for states") {
+    CHECK(state_of({.in_progress = true}) == "in_progress");
+    CHECK(state_of({}) == "queued");
+    CHECK(reason_of(rota::add_outcome::closed) == "closed");
+    CHECK(id_text(12) == "12");
+}

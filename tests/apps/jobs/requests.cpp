@@ -1,0 +1,122 @@
+#include "jobs/requests.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "jobs/problem.hpp"
+
+using namespace jobs;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const service_options limits{};
+
+new_job job_of(std::string_view text) {
+    const json::document doc = parse(text);
+    return read_new_job(doc.root(), limits);
+}
+take_order take_of(std::string_view text) {
+    const json::document doc = parse(text);
+    return read_take_order(doc.root(), limits);
+}
+acknowledgement ack_of(std::string_view text) {
+    const json::document doc = parse(text);
+    return read_acknowledgement(doc.root());
+}
+
+/// Runs `read` and gives what it refuses with.
+template <class Read>
+problem refusal(Read read, std::string_view text) {
+    try {
+        (void)read(text);
+    } catch (const problem& p) {
+        return p;
+    }
+    return {0, "none", ""};
+}
+
+} // namespace
+
+TEST_CASE("the key of a job") {
+    CHECK(job_of(R"({"payload": 1, "key": "k"})").key == "k");
+    CHECK(job_of(R"({"payload": "text"})").key == "text");
+    CHECK(job_of(R"({"payload": {"b": 1, "a": 2}})").key == R"({"a":2,"b":1})");
+    CHECK(job_of(R"({"payload": null})").key == "null");
+    CHECK(job_of(R"({"payload": 1, "key": "é"})").key == "é");
+}
+
+TEST_CASE("the payload of a job is any JSON value, as it came") {
+    CHECK(job_of(R"({"payload": { "b" : 1, "a" : [ 12345678901234567890 ] }})").payload ==
+          R"({"b":1,"a":[12345678901234567890]})");
+    CHECK(job_of(R"({"payload": false})").payload == "false");
+    CHECK(job_of(R"({"payload": "a"})").payload == R"("a")");
+}
+
+TEST_CASE("a job that is none") {
+    CHECK_THAT(refusal(job_of, "[]").detail, ContainsSubstring("an object, not an array"));
+    CHECK_THAT(refusal(job_of, "{}").detail, ContainsSubstring("needs a \"payload\""));
+    CHECK_THAT(refusal(job_of, R"({"payload":1,"kye":"x"})").detail, ContainsSubstring("\"kye\""));
+    CHECK_THAT(refusal(job_of, R"({"payload":1,"key":7})").detail,
+               ContainsSubstring("\"key\" has to be a string, not a number"));
+    CHECK_THAT(refusal(job_of, R"({"payload":1,"key":"a\u0000b"})").detail,
+               ContainsSubstring("zero"));
+    CHECK(refusal(job_of, "{}").status == 400);
+    const problem bad = refusal(job_of, "{");
+    CHECK(bad.code == "bad_json");
+}
+
+TEST_CASE("sizes of jobs") {
+    const auto with_payload = [](std::size_t size) {
+        return R"({"payload":")" + std::string(size - 2, 'x') + R"("})";
+    };
+    CHECK(job_of(with_payload(limits.payload_bytes_max)).payload.size() ==
+          limits.payload_bytes_max);
+    const problem large = refusal(job_of, with_payload(limits.payload_bytes_max + 1));
+    CHECK(large.status == 413);
+    CHECK(large.code == "payload_too_large");
+    const std::string key(limits.key_bytes_max, 'k');
+    CHECK(job_of(R"({"payload":1,"key":")" + key + "\"}").key == key);
+    CHECK(refusal(job_of, R"({"payload":1,"key":"k)" + key + "\"}").status == 400);
+}
+
+TEST_CASE("takes") {
+    CHECK(take_of("{}").max == 1);
+    CHECK(take_of("{}").wait.count() == 0);
+    CHECK(take_of(R"({"max":1000,"wait_ms":60000})").max == 1000);
+    CHECK(take_of(R"({"max":1000,"wait_ms":60000})").wait.count() == 60'000);
+    for (const char* text :
+         {R"({"max":0})", R"({"max":1001})", R"({"max":"3"})", R"({"max":1.5})", R"({"max":null})",
+          R"({"wait_ms":-1})", R"({"wait_ms":60001})", R"({"wait":1})", "3"}) {
+        CAPTURE(text);
+        CHECK(refusal(take_of, text).status == 400);
+    }
+}
+
+TEST_CASE("acknowledgements") {
+    const acknowledgement given = ack_of(R"({"acks":[{"lease_id":"a"}],"retries":[]})");
+    CHECK(given.acks == std::vector<std::string>{"a"});
+    CHECK(given.retries.empty());
+    CHECK(ack_of(R"({"retries":[{"lease_id":"b"},{"lease_id":"c"}]})").retries.size() == 2);
+    for (const char* text :
+         {"{}", R"({"acks":{}})", R"({"acks":["a"]})", R"({"acks":[{}]})",
+          R"({"acks":[{"lease_id":1}]})", R"({"acks":[{"id":"a"}]})", R"({"ack":[]})"}) {
+        CAPTURE(text);
+        CHECK(refusal(ack_of, text).status == 400);
+    }
+}
+
+TEST_CASE("names of queues") {
+    CHECK_NOTHROW(check_queue_name("Mail.out_2-x"));
+    CHECK_NOTHROW(check_queue_name(std::string(128, 'q')));
+    for (const std::string& name :
+         {std::string(), std::string("a b"), std::string("a/b"), std::string("é"),
+          std::string("a\"b"), std::string(129, 'q'), std::string("a\0b", 3)}) {
+        CAPTURE(name);
+        CHECK_THROWS_AS(check_queue_name(name), problem);
+    }
+}

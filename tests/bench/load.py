@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""What the load benchmark reads, chooses and computes; nothing is measured here."""
+
+import os
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/load"))
+sys.dont_write_bytecode = True
+
+import answers  # noqa: E402
+import procfs  # noqa: E402
+import report  # noqa: E402
+import rounds  # noqa: E402
+import servers  # noqa: E402
+
+TICKS = procfs.TICKS_PER_SECOND
+
+
+class Proc(unittest.TestCase):
+    def test_process_with_a_hostile_name(self):
+        before = "17 (a) S 99 (b) R 1 17 17 0 -1 4194560 100 0 0 0 "
+        text = f"{before}{3 * TICKS} {2 * TICKS} 0 0 20 0 4 0 12345 1000 200"
+        self.assertEqual(procfs.parse_process_stat(text), (1, 5.0))
+
+    def test_switches(self):
+        text = "Threads:\t2\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n"
+        self.assertEqual(procfs.parse_switches(text), 12)
+
+    def test_idle_cores(self):
+        core = f"9 9 9 {3 * TICKS} {TICKS} 9 9 9 9 9"
+        text = f"cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 {core}\ncpu1 {core}\ncpu10 {core}\nintr 5 6\n"
+        self.assertEqual(procfs.parse_idle_seconds(text, {0}), 4.0)
+        self.assertEqual(procfs.parse_idle_seconds(text, {0, 10}), 8.0)
+
+    def test_core_list(self):
+        self.assertEqual(procfs.parse_core_list("0,2-4,7\n"), {0, 2, 3, 4, 7})
+        self.assertEqual(procfs.parse_core_list("\n"), set())
+
+    def test_switches_of_threads_that_come_and_go(self):
+        earlier = procfs.Usage(switches={1: 10, 2: 100})
+        later = procfs.Usage(switches={1: 13, 3: 4})
+        self.assertEqual(later.switches_since(earlier), 7)
+
+    def test_cpu_time_of_threads_that_come_and_go(self):
+        earlier = procfs.Usage(1.0, {1: 10**9})
+        self.assertEqual(procfs.Usage(1.5, {1: 1_400_000_000, 2: 10**8}).cpu_since(earlier), 0.5)
+        self.assertEqual(procfs.Usage(1.5, {2: 10**8}).cpu_since(earlier), 0.5)
+        self.assertEqual(procfs.Usage(1.5).cpu_since(earlier), 0.5)
+
+    def test_own_usage(self):
+        before = procfs.Usage.of(os.getpid())
+        self.assertGreaterEqual(procfs.Usage.of(os.getpid()).cpu_since(before), 0.0)
+        self.assertGreaterEqual(sum(before.switches.values()), 0)
+
+
+class Answers(unittest.TestCase):
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n"
+
+    def test_first_of_two(self):
+        status, headers, body, rest = answers.split_answer(self.head + b"abcHTTP/1.1")
+        self.assertEqual((status, body, rest), (200, b"abc", b"HTTP/1.1"))
+        self.assertEqual(headers["content-length"], "3")
+
+    def test_incomplete(self):
+        self.assertIsNone(answers.split_answer(self.head[:-2]))
+        self.assertIsNone(answers.split_answer(self.head + b"ab"))
+
+    def test_not_http(self):
+        for data in (b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n"):
+            with self.assertRaises(servers.BenchError):
+                answers.split_answer(data)
+
+    def test_date(self):
+        headers = {"date": "Sun, 06 Nov 1994 08:49:37 GMT"}
+        self.assertTrue(answers.date_is_current(headers, 784111777.0))
+        self.assertFalse(answers.date_is_current(headers, 784111877.0))
+        self.assertFalse(answers.date_is_current({"date": "today"}, 784111777.0))
+        self.assertFalse(answers.date_is_current({}, 784111777.0))
+
+
+class Servers(unittest.TestCase):
+    def test_server_option(self):
+        server = servers.parse_server("h2o=h2o -c 'my conf'@8080/a?b=c@d")
+        self.assertEqual((server.name, server.port, server.path), ("h2o", 8080, "/a?b=c@d"))
+        self.assertEqual(server.command, ["h2o", "-c", "my conf"])
+        self.assertEqual(servers.parse_server("a=b {port}@0").path, "/plaintext")
+
+    def test_wrong_server_option(self):
+        for text in ("a=b", "=b@1/", "a=b@x/", "a=b@0/"):
+            with self.assertRaises(servers.BenchError):
+                servers.parse_server(text)
+
+
+def sample(rate, cpu, foreign=0.0, errors=0):
+    return rounds.Sample(
+        requests=1000,
+        requests_per_second=rate,
+        p50_us=50.0,
+        p99_us=90.0,
+        max_us=99.0,
+        cpu_us_per_request=cpu,
+        switches_per_request=0.1,
+        server_cores=1.0,
+        load_cores=0.5,
+        foreign_cores=foreign,
+        errors=errors,
+    )
+
+
+class Rounds(unittest.TestCase):
+    def test_wrk_result(self):
+        output = 'Running 1s test\nresult {"requests": 5, "errors": {"read": 1}}\n'
+        self.assertEqual(rounds.parse_wrk(output)["requests"], 5)
+        with self.assertRaises(servers.BenchError):
+            rounds.parse_wrk("unable to connect\n")
+
+    def test_undisturbed_rounds_are_kept_in_order(self):
+        taken = [{"a": sample(i, 1.0, foreign)} for i, foreign in enumerate([0.9, 0.0, 0.5, 0.05])]
+        kept = rounds.choose(taken, 3, 0.1)
+        self.assertEqual([one["a"].requests_per_second for one in kept], [1, 2, 3])
+
+    def test_ratios_are_taken_round_by_round(self):
+        kept = [
+            {"a": sample(100.0, 4.0), "nginx": sample(50.0, 8.0)},
+            {"a": sample(10.0, 30.0, errors=2), "nginx": sample(10.0, 10.0)},
+            {"a": sample(300.0, 6.0), "nginx": sample(100.0, 10.0)},
+        ]
+        summary = rounds.summarize(kept, ["a", "nginx"], "nginx")
+        ratio = summary["a"]["ratio"]
+        self.assertEqual(ratio["requests_per_second"], {"median": 2.0, "min": 1.0, "max": 3.0})
+        self.assertEqual(ratio["cpu_us_per_request"], {"median": 0.6, "min": 0.5, "max": 3.0})
+        result = {"name": "x", "pinned": True, "dropped": 1, "disturbed": 0, "summary": summary}
+        text = "\n".join(report.workload_lines({**result, "rounds": kept}, "nginx"))
+        self.assertIn(" 0.60 (0.50-3.00) |", text)
+        self.assertIn("a: 2 errors", text)
+        self.assertEqual(len({len(line) for line in text.splitlines() if "|" in line}), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,190 @@
+#include "connection_core.hpp"
+
+#include <cerrno>
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "core_set_up.hpp"
+
+using namespace std::chrono_literals;
+using namespace rota::io;
+using namespace rota::io::test;
+
+TEST_CASE("bytes are taken over at once and their buffers go back") {
+    set_up s;
+    s.arrive("one ");
+    s.arrive("two");
+    s.run();
+    CHECK(s.unread() == "one ");
+    s.consume(4);
+    CHECK(s.unread() == "two");
+    CHECK(s.buffers_at_home() == 4);
+}
+
+TEST_CASE("a view of what is buffered stays good while more arrives") {
+    set_up s;
+    s.arrive("first");
+    s.run();
+    const std::string_view view = s.core->buffered();
+    for (int i = 0; i < 100; ++i) {
+        s.arrive("0123456789abcdef");
+        s.run();
+        if (s.ended)
+            break;
+        if (s.was_cancelled()) {
+            s.end_receive(-ECANCELED);
+            s.run();
+            break;
+        }
+    }
+    CHECK(view == "first");
+    CHECK(view.data() == s.core->buffered().data());
+}
+
+TEST_CASE("a receive that ends for no reason of the connection's is armed again") {
+    for (const std::int32_t result : {-ECANCELED, -EINTR}) {
+        set_up s;
+        s.end_receive(result);
+        s.run();
+        s.ended = false;
+        CHECK(s.arms() == 2);
+    }
+    set_up s;
+    s.arrive("last of this receive", false); // as when the completion queue overflows
+    s.run();
+    s.ended = false;
+    CHECK(s.arms() == 2);
+    CHECK(s.unread() == "last of this receive");
+}
+
+TEST_CASE("the end of the stream and errors end the receiving") {
+    set_up s;
+    s.end_receive(0);
+    s.run();
+    CHECK(s.arms() == 1);
+    CHECK(s.core->peer_closed());
+    set_up t;
+    t.end_receive(-ECONNRESET);
+    t.run();
+    CHECK(t.arms() == 1);
+    CHECK(t.core->peer_closed());
+}
+
+TEST_CASE("without buffers the receive is armed again once some are back") {
+    set_up s;
+    s.arrive("a");
+    s.arrive("b");
+    s.end_receive(-ENOBUFS);
+    s.run();
+    s.ended = false;
+    CHECK(s.arms() == 2);
+}
+
+TEST_CASE("buffers that came back before the shortage was known count") {
+    set_up s;
+    s.arrive("a");
+    s.run();                 // it is back now
+    s.end_receive(-ENOBUFS); // but when this happened it was not
+    s.run();
+    s.ended = false;
+    CHECK(s.arms() == 2);
+}
+
+TEST_CASE("a shortage that stays is asked about now and then, not all the time") {
+    for (const int error : {ENOBUFS, ENOMEM}) {
+        CAPTURE(error);
+        set_up s;
+        s.end_receive(-error);
+        s.run();
+        if (s.arms() == 2) { // the first time it may be worth it
+            s.end_receive(-error);
+            s.run();
+        }
+        const std::size_t before = s.arms();
+        for (int i = 0; i < 10; ++i)
+            s.run();
+        CHECK(s.arms() == before);
+        s.scheduler.advance(50ms);
+        s.run();
+        CHECK(s.arms() == before + 1);
+        s.end_receive(-error);
+        s.run();
+        CHECK(s.arms() == before + 1);
+        s.scheduler.advance(50ms);
+        s.run();
+        s.ended = false;
+        CHECK(s.arms() == before + 2);
+        s.arrive("x");
+        s.run();
+        CHECK(s.unread() == "x");
+        CHECK(!s.core->peer_closed());
+    }
+}
+
+TEST_CASE("a connection that is closed while it has no buffer goes") {
+    set_up s;
+    s.end_receive(-ENOBUFS);
+    s.run();
+    s.end_receive(-ENOBUFS);
+    s.run();
+    s.close();
+    s.run();
+    CHECK(s.gone);
+    s.scheduler.advance(100ms);
+    s.run();
+}
+
+TEST_CASE("too much unread pauses, consuming goes on") {
+    set_up s;
+    s.arrive("0123456789abcdef");
+    s.arrive("0123456789abcdef");
+    s.run();
+    CHECK(!s.was_cancelled());
+    s.arrive("0123456789abcdef");
+    s.run();
+    CHECK(s.was_cancelled());
+    s.end_receive(-ECANCELED);
+    s.run();
+    CHECK(s.arms() == 1);
+    s.consume(16);
+    s.run();
+    CHECK(s.arms() == 1); // 32 are left; half the limit is 20
+    s.consume(16);
+    s.run();
+    s.ended = false;
+    CHECK(s.arms() == 2);
+}
+
+TEST_CASE("consumed before the cancel has come through: it goes on behind it") {
+    SECTION("the end of the receive comes after the consuming") {
+        set_up s;
+        for (int i = 0; i < 3; ++i)
+            s.arrive("0123456789abcdef");
+        s.scheduler.run();
+        s.side.turn(never, false);
+        s.scheduler.run(); // paused; the cancel is with the read side
+        s.consume(16);
+        s.consume(32);
+        s.run();
+        s.end_receive(-ECANCELED);
+        s.run();
+        s.ended = false;
+        CHECK(s.arms() == 2);
+    }
+    SECTION("the receive ends by itself at the same time") {
+        set_up s;
+        for (int i = 0; i < 3; ++i)
+            s.arrive("0123456789abcdef", i < 2);
+        s.run();
+        s.consume(16);
+        s.consume(32);
+        s.run();
+        s.ended = false;
+        CHECK(s.arms() >= 2);
+        CHECK(s.op->armed);
+        s.arrive("x");
+        s.run();
+        CHECK(s.unread() == "x");
+    }
+}

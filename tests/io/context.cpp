@@ -1,0 +1,161 @@
+#include <rota/io/context.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+
+#include <catch2/catch_test_macros.hpp>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <rota/sleep.hpp>
+
+#include "support.hpp"
+
+using namespace std::chrono_literals;
+using namespace rota::io;
+using namespace rota::io::test;
+using rota::task;
+
+namespace {
+
+/// Forbids io_uring to this process for ever, the way container runtimes do.
+bool forbid_io_uring() {
+    sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program{.len = 4, .filter = rules};
+    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/// Runs `body` in a child process where io_uring is forbidden; its result is the exit status.
+int in_a_container(int (*body)()) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        int status = 99;
+        try {
+            if (forbid_io_uring())
+                status = body();
+        } catch (...) {
+            status = 98;
+        }
+        ::_exit(status);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 97;
+}
+
+int serve_on_what_there_is() {
+    context_options o;
+    o.workers = 1;
+    context ctx(o);
+    if (ctx.backend() != backend_kind::epoll)
+        return 1;
+    wired w = wire(ctx, [](connection c) -> task<void> { co_await echo(std::move(c)); });
+    w.other.send("still here");
+    w.other.shutdown_write();
+    const bool answered = w.other.receive_all() == "still here";
+    finish(w.routine);
+    ctx.stop();
+    return answered ? 0 : 2;
+}
+
+int insist_on_io_uring() {
+    context_options o;
+    o.reactor.backend = backend_kind::io_uring;
+    try {
+        context ctx(o);
+        return 1;
+    } catch (const std::system_error& e) {
+        return std::string_view(e.what()).find("seccomp") != std::string_view::npos ? 0 : 2;
+    }
+}
+
+task<void> sleep_long() { co_await rota::sleep_for(24h); }
+
+} // namespace
+
+TEST_CASE("where io_uring is forbidden, epoll serves") {
+    CHECK(in_a_container(serve_on_what_there_is) == 0);
+}
+
+TEST_CASE("where io_uring is forbidden, who insists on it is told why it is not to be had") {
+    CHECK(in_a_container(insist_on_io_uring) == 0);
+}
+
+TEST_CASE("impossible options are refused") {
+    context_options o;
+    o.workers = 1;
+    SECTION("buffers that are no power of two") { o.reactor.receive_buffers = 100; }
+    SECTION("no buffers") { o.reactor.receive_buffers = 0; }
+    SECTION("buffers without room") { o.reactor.receive_buffer_bytes = 0; }
+    SECTION("too many workers") { o.workers = 257; }
+    CHECK_THROWS_AS(context(o), std::invalid_argument);
+}
+
+TEST_CASE("a stop ends what waits, closes every connection and leaves no descriptor") {
+    const combination how = each_combination();
+    const std::size_t before = open_descriptors();
+    {
+        context ctx(options_for(how));
+        std::vector<wired> all;
+        for (int i = 0; i < 20; ++i)
+            all.push_back(
+                wire(ctx, [](connection c) -> task<void> { co_await echo(std::move(c)); }));
+        for (int i = 0; i < 20; ++i)
+            ctx.workers().spawn(sleep_long());
+        for (wired& w : all)
+            w.other.send("x");
+        for (wired& w : all)
+            CHECK(w.other.receive_exactly(1) == "x");
+        ctx.stop();
+        for (wired& w : all)
+            CHECK(w.routine->state() == rota::routine_state::stopped);
+        CHECK(ctx.workers().routine_count() == 0);
+        ctx.stop(); // again
+    }
+    CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("what was chosen can be asked") {
+    const combination how = each_combination();
+    context ctx(options_for(how));
+    CHECK(ctx.backend() == how.backend);
+    CHECK(ctx.options().topology == how.topology);
+    CHECK(to_string(topology::split) == "split");
+    CHECK(to_string(backend_kind::automatic) == "auto");
+}
+
+TEST_CASE("workers come and go while connections are served") {
+    context ctx(options_for(each_combination(), 2));
+    const auto serve_one = [&ctx] {
+        wired w = wire(ctx, [](connection c) -> task<void> { co_await echo(std::move(c)); });
+        w.other.send("ping");
+        w.other.shutdown_write();
+        CHECK(w.other.receive_all() == "ping");
+        finish(w.routine);
+    };
+    wired old = wire(ctx, [](connection c) -> task<void> { co_await echo(std::move(c)); });
+    for (const std::size_t count : {4U, 1U, 3U, 1U, 2U}) {
+        ctx.workers().set_workers(count);
+        CHECK(ctx.workers().worker_count() == count);
+        for (int i = 0; i < 8; ++i)
+            serve_one();
+        old.other.send("still ");
+        CHECK(old.other.receive_exactly(6) == "still ");
+    }
+    old.other.shutdown_write();
+    CHECK(old.other.receive_all().empty());
+    finish(old.routine);
+}

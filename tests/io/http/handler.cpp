@@ -1,0 +1,79 @@
+#include <rota/http/handler.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <rota/inline_scheduler.hpp>
+
+namespace rota::http {
+namespace {
+
+int call(const handler& h) {
+    inline_scheduler scheduler;
+    const request_head head;
+    request req(head, nullptr);
+    task<response> running = h.call(req);
+    return scheduler.run_task(std::move(running)).status();
+}
+
+response free_function(const request&) { return response(206); }
+task<response> free_coroutine(request&) { co_return response(207); }
+
+TEST_CASE("a handler may have any of the shapes") {
+    CHECK(call([] { return response(201); }) == 201);
+    CHECK(call([](const request&) { return response(202); }) == 202);
+    CHECK(call([](const request&, std::string body) {
+              return response(203 + (body.empty() ? 0 : 1));
+          }) == 203);
+    CHECK(call([](request&) -> task<response> { co_return response(204); }) == 204);
+    CHECK(call([](const request&) -> task<response> { co_return response(205); }) == 205);
+    CHECK(call(free_function) == 206);
+    CHECK(call(free_coroutine) == 207);
+    CHECK(handler(free_function).as_plain() != nullptr);
+    CHECK(handler([] { return response(); }).as_plain() != nullptr);
+    CHECK(handler(free_coroutine).as_plain() == nullptr);
+}
+
+TEST_CASE("a handler keeps what it captures, also what only moves") {
+    auto owned = std::make_unique<int>(218);
+    const handler plain([owned = std::move(owned)] { return response(*owned); });
+    CHECK(call(plain) == 218);
+    const handler coroutine([text = std::string(50, 'x')](request&) -> task<response> {
+        co_return response(200 + static_cast<int>(text.size()));
+    });
+    CHECK(call(coroutine) == 250);
+    const handler moved = std::move(const_cast<handler&>(coroutine));
+    CHECK(call(moved) == 250);
+}
+
+TEST_CASE("middleware runs in its order, and may not go on") {
+    const auto numbered = [](int n) {
+        return std::make_shared<const middleware>(
+            [n](request& req, next proceed) -> task<response> {
+                auto& seen = req.context();
+                const std::string before = seen.has_value() ? std::any_cast<std::string>(seen) : "";
+                seen = before + std::to_string(n);
+                if (n == 9)
+                    co_return response(299);
+                co_return co_await proceed(req);
+            });
+    };
+    constexpr auto last = [](const void*, request&) -> task<response> { co_return response(200); };
+    const auto run = [&](const middleware_chain& outer, const middleware_chain& inner) {
+        inline_scheduler scheduler;
+        const request_head head;
+        request req(head, nullptr);
+        task<response> running = next(outer, inner, last, nullptr)(req);
+        const int status = scheduler.run_task(std::move(running)).status();
+        return std::any_cast<std::string>(req.context()) + ' ' + std::to_string(status);
+    };
+    CHECK(run({numbered(1), numbered(2)}, {numbered(3)}) == "123 200");
+    CHECK(run({numbered(1), numbered(9)}, {numbered(3)}) == "19 299");
+    CHECK(run({}, {numbered(3), numbered(4)}) == "34 200");
+}
+
+} // namespace
+} // namespace rota::http

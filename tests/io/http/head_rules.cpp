@@ -1,0 +1,105 @@
+#include "head_rules.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "refusals.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::string_literals;
+using test::check_all;
+using test::chunked;
+using test::end;
+using test::get;
+using test::host;
+using test::post;
+
+TEST_CASE("hosts") {
+    check_all({
+        {400, get + "\r\n"},
+        {400, get + "A: b" + end},
+        {400, host + "Host: a" + end},
+        {400, "GET / HTTP/1.0\r\nHost: a\r\nhost: b" + end},
+        {400, get + "Host: a b" + end},
+        {400, get + "Host: a/b" + end},
+        {400, get + "Host: u@a" + end},
+        {400, get + "Host: a?b" + end},
+        {400, get + "Host: a:b" + end},
+        {400, get + "Host: a:80:90" + end},
+        {400, get + "Host: a:65536" + end},
+        {400, get + "Host: [::1" + end},
+        {400, get + "Host: [::1]x" + end},
+        {400, get + "Host: [x]" + end},
+        {400, get + "Host: a%4" + end},
+        {400, get + "Host: a\xe9" + end},
+        {400, "GET / HTTP/1.0\r\nHost: a b" + end},
+    });
+}
+
+TEST_CASE("framing that two servers could read in two ways") {
+    const std::string hello = "\r\n\r\nhello";
+    check_all({
+        {400, post + "Content-Length: 5\r\nTransfer-Encoding: chunked" + end},
+        {400, post + "Transfer-Encoding: chunked\r\nContent-Length: 5" + end},
+        {400, post + "Content-Length: 5\r\nContent-Length: 6" + hello},
+        {400, post + "Content-Length: 5\r\nContent-Length: 5" + hello},
+        {400, post + "Content-Length: 5, 5" + hello},
+        {400, post + "Content-Length: 5,6" + hello},
+        {400, post + "Content-Length: +5" + hello},
+        {400, post + "Content-Length: -5" + hello},
+        {400, post + "Content-Length: 0x5" + hello},
+        {400, post + "Content-Length: 5 5" + hello},
+        {400, post + "Content-Length: 5a" + hello},
+        {400, post + "Content-Length: \"5\"" + hello},
+        {400, post + "Content-Length:" + hello},
+        {400, post + "Content-Length : 5" + hello},
+        {413, post + "Content-Length: 99999999999999999999999999" + end},
+        {413, post + "Content-Length: 18446744073709551615" + end},
+        {400, post + "Transfer-Encoding: chunked, gzip" + end},
+        {400, post + "Transfer-Encoding: chunked, chunked" + end},
+        {400, post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked" + end},
+        {400, post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity" + end},
+        {400, post + "Transfer-Encoding: chunked," + end},
+        {400, post + "Transfer-Encoding: ,chunked" + end},
+        {400, post + "Transfer-Encoding: chunked;q=1" + end},
+        {400, post + "Transfer-Encoding:" + end},
+        {400, post + "Transfer-Encoding: chunked\r\nTransfer-Encoding:" + end},
+        {400, post + "Transfer-Encoding: \"chunked\"" + end},
+        {400, post +
+                  "Transfer-Encoding: \x0b"
+                  "chunked" +
+                  end},
+        {400, post + "Transfer-Encoding : chunked" + end},
+        {400, post + "Transfer-Encoding:\r\n chunked" + end},
+        {400, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked" + end},
+        {501, post + "Transfer-Encoding: gzip, chunked" + end},
+        {501, post + "Transfer-Encoding: gzip" + end},
+        {501, post + "Transfer-Encoding: identity" + end},
+        {501, post + "Transfer-Encoding: xchunked" + end},
+        {501, post + "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked" + end},
+        {417, post + "Content-Length: 5\r\nExpect: 200-ok" + hello},
+        {417, post + "Content-Length: 5\r\nExpect: 100-continue, x" + hello},
+    });
+}
+
+TEST_CASE("trailers that decide what has been decided are refused, others are dropped") {
+    check_all({
+        {400, chunked + "0\r\nContent-Length: 5\r\n\r\n"},
+        {400, chunked + "0\r\nTransfer-Encoding: chunked\r\n\r\n"},
+        {400, chunked + "0\r\nhost: b\r\n\r\n"},
+    });
+    for (std::string_view name : {"Authorization", "content-type", "TE", "Trailer", "Expect"}) {
+        CAPTURE(name);
+        const auto seen =
+            test::run(chunked + "0\r\nX-A: 1\r\n" + std::string(name) + ": 2\r\nX-B: 3\r\n\r\n");
+        CHECK(seen.status == 0);
+        CHECK(seen.text.ends_with("\n\n{X-A|1}\n{X-B|3}\nend\n"));
+    }
+}
+
+} // namespace
+} // namespace rota::http

@@ -1,0 +1,268 @@
+#include "request_body.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <rota/http/error.hpp>
+#include <rota/sleep.hpp>
+
+#include "session_driver.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::session_driver;
+
+const std::string go_ahead = "HTTP/1.1 100 Continue\r\n\r\n";
+
+std::string post(std::string_view path, std::string_view more) {
+    return "POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more);
+}
+
+/// The content of an answer of the routes below.
+std::string content(std::string_view answer) {
+    const std::size_t at = answer.find("\r\n\r\n");
+    return at == std::string_view::npos ? "no answer" : std::string(answer.substr(at + 4));
+}
+
+router sample() {
+    router routes;
+    routes
+        .post("/echo",
+              [](request& req) -> task<response> {
+                  std::string body = co_await req.text();
+                  co_return response::text(std::move(body));
+              })
+        .post("/whole",
+              [](const request&, std::string body) { return response::text(std::move(body)); })
+        .post("/pieces",
+              [](request& req) -> task<response> {
+                  std::string list;
+                  for (;;) {
+                      const std::string_view piece = co_await req.body().read();
+                      if (piece.empty())
+                          break;
+                      list += '[' + std::string(piece) + ']';
+                  }
+                  for (const header_field field : req.body().trailers()) {
+                      list += '{' + std::string(field.name) + '=' + std::string(field.value) + '}';
+                  }
+                  co_return response::text(std::move(list));
+              })
+        .post("/first",
+              [](request& req) -> task<response> {
+                  const std::string_view piece = co_await req.body().read();
+                  co_return response::text(std::string(piece));
+              })
+        .post("/late",
+              [](request& req) -> task<response> {
+                  co_await sleep_for(1h);
+                  std::string body = co_await req.text();
+                  co_return response::text(std::move(body));
+              })
+        .post("/stubborn",
+              [](request& req) -> task<response> {
+                  std::string text = "read";
+                  try {
+                      text = co_await req.text();
+                  } catch (const http_error&) {
+                      text = "ignored";
+                  }
+                  co_return response::text(text);
+              })
+        .post("/unread", [] { return response::text("done"); });
+    return routes;
+}
+
+TEST_CASE("content is read whole, in whatever pieces it comes") {
+    for (const std::string_view path : {"/echo", "/whole"}) {
+        const std::string sized = post(path, "Content-Length: 11\r\n\r\nhello world");
+        const std::string chunked = post(
+            path,
+            "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\nX: y\r\n\r\n");
+        for (const std::string& bytes : {sized, chunked}) {
+            for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+                session_driver s(sample());
+                std::string answer = s.exchange(bytes.substr(0, cut));
+                answer += s.exchange(bytes.substr(cut) + bytes);
+                CAPTURE(bytes, cut, answer);
+                REQUIRE(content(answer).starts_with("hello worldHTTP/1.1 200 OK\r\n"));
+                REQUIRE(answer.ends_with("\r\n\r\nhello world"));
+            }
+        }
+    }
+}
+
+TEST_CASE("content is read in pieces, trailers after it") {
+    session_driver s(sample());
+    CHECK(s.exchange(post("/pieces", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nd"))
+              .empty());
+    CHECK(content(s.exchange("e\r\n0\r\nX-Sum: 7\r\n\r\n")) == "[abc][d][e]{X-Sum=7}");
+    CHECK(content(s.exchange(post("/pieces", "Content-Length: 0\r\n\r\n"))).empty());
+    CHECK(content(s.exchange(post("/pieces", "\r\n"))).empty());
+}
+
+TEST_CASE("100 Continue is said when the handler wants the content, and only then") {
+    const std::string head = post("/echo", "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    session_driver s(sample());
+    CHECK(s.exchange(head) == go_ahead);
+    CHECK(s.exchange("hi").ends_with("\r\n\r\nhi"));
+    // What has arrived already needs no invitation.
+    CHECK(s.exchange(head + "hi").starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(s.exchange(head) == go_ahead);
+    CHECK(s.exchange("h").empty());
+    CHECK(s.exchange("i").ends_with("\r\n\r\nhi"));
+
+    session_driver chunked(sample());
+    CHECK(chunked.exchange(post("/pieces", "Expect: 100-continue\r\n"
+                                           "Transfer-Encoding: chunked\r\n\r\n")) == go_ahead);
+    CHECK(content(chunked.exchange("1\r\nx\r\n0\r\n\r\n")) == "[x]");
+
+    // A final answer instead: there is no telling whether the content follows.
+    session_driver refused(sample());
+    const std::string answer =
+        refused.exchange(post("/unread", "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"));
+    CHECK(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
+    CHECK(refused.stream().write_ended());
+
+    session_driver unknown(sample());
+    CHECK(unknown.exchange(post("/echo", "Expect: magic\r\nContent-Length: 2\r\n\r\n"))
+              .starts_with("HTTP/1.1 417 "));
+}
+
+TEST_CASE("content that nobody reads is dropped up to a bound, and the connection goes on") {
+    server_limits limits;
+    limits.drain_bytes_max = 10;
+    const std::string next = post("/echo", "Content-Length: 4\r\n\r\nnext");
+
+    session_driver s(sample(), limits);
+    for (const std::string_view path : {"/unread", "/first", "/none"}) {
+        const std::string answers = s.exchange(post(path, "Content-Length: 4\r\n\r\nskip") + next);
+        CHECK(answers.ends_with("\r\n\r\nnext"));
+        CHECK(answers.find("Connection: close") == std::string::npos);
+    }
+    // The answer does not wait for the content.
+    CHECK(content(s.exchange(post("/unread", "Content-Length: 4\r\n\r\ns"))) == "done");
+    CHECK(content(s.exchange("kip" + next)) == "next");
+    CHECK(content(s.exchange(post("/unread", "Transfer-Encoding: chunked\r\n\r\n4\r\nsk"))) ==
+          "done");
+    CHECK(content(s.exchange("ip\r\n0\r\n\r\n" + next)) == "next");
+
+    session_driver large(sample(), limits);
+    CHECK(large.exchange(post("/unread", "Content-Length: 11\r\n\r\n"))
+              .find("\r\nConnection: close\r\n") != std::string::npos);
+    CHECK(large.stream().write_ended());
+
+    session_driver endless(sample(), limits);
+    CHECK(content(endless.exchange(post("/unread", "Transfer-Encoding: chunked\r\n\r\n"))) ==
+          "done");
+    CHECK(endless.exchange("a\r\n0123456789\r\n").empty());
+    CHECK_FALSE(endless.stream().write_ended());
+    CHECK(endless.exchange("1\r\nx\r\n").empty());
+    CHECK(endless.stream().write_ended());
+}
+
+TEST_CASE("content that is malformed or too large is refused while it is read") {
+    server_limits limits;
+    limits.parser.body_bytes_max = 8;
+    struct refusal {
+        std::string bytes;
+        std::string_view status;
+    };
+    for (const refusal& row : std::vector<refusal>{
+             {post("/echo", "Content-Length: 9\r\n\r\n123456789"), "413"},
+             {post("/echo", "Transfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n"),
+              "413"},
+             {post("/echo", "Transfer-Encoding: chunked\r\n\r\n5\nhello"), "400"},
+             {post("/whole", "Transfer-Encoding: chunked\r\n\r\n0\r\nA b: c\r\n\r\n"), "400"},
+         }) {
+        CAPTURE(row.bytes);
+        session_driver s(sample(), limits);
+        const std::string answer = s.exchange(row.bytes + post("/unread", "\r\n"));
+        CHECK(answer.starts_with("HTTP/1.1 " + std::string(row.status)));
+        CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
+        CHECK(answer.find("done") == std::string::npos);
+        CHECK(s.stream().write_ended());
+    }
+    // A handler that does not mind cannot save the connection.
+    session_driver s(sample(), limits);
+    const std::string answer =
+        s.exchange(post("/stubborn", "Transfer-Encoding: chunked\r\n\r\nx\r\n"));
+    CHECK(content(answer) == "ignored");
+    CHECK(s.stream().write_ended());
+}
+
+TEST_CASE("a client that ends in the middle of the content") {
+    session_driver s(sample());
+    CHECK(s.exchange(post("/echo", "Content-Length: 5\r\n\r\nhe")).empty());
+    s.finish();
+    CHECK(s.receive().starts_with("HTTP/1.1 400 Bad Request\r\n"));
+    CHECK(s.ended_well());
+
+    session_driver gone(sample());
+    CHECK(gone.exchange(post("/echo", "Content-Length: 5\r\n\r\nhe")).empty());
+    gone.stream().reset();
+    gone.scheduler().run();
+    CHECK(gone.ended_well());
+    CHECK(gone.errors().empty());
+}
+
+TEST_CASE("content has to come at a minimum rate") {
+    server_limits limits;
+    limits.body_grace = 10s;
+    limits.body_rate_min_bytes_per_s = 100;
+    limits.body_timeout = 60s;
+    const std::string head = post("/echo", "Content-Length: 100000\r\n\r\n");
+
+    session_driver silent(sample(), limits);
+    CHECK(silent.exchange(head).empty());
+    silent.advance(9'999ms);
+    CHECK(silent.receive().empty());
+    silent.advance(1ms);
+    CHECK(silent.receive().starts_with("HTTP/1.1 408 Request Timeout\r\n"));
+    CHECK(silent.stream().write_ended());
+
+    session_driver trickle(sample(), limits);
+    CHECK(trickle.exchange(head).empty());
+    for (int second = 0; second < 11; ++second) {
+        trickle.advance(1s);
+        if (second < 10)
+            CHECK(trickle.exchange("1").empty());
+    }
+    CHECK(trickle.receive().starts_with("HTTP/1.1 408 "));
+
+    session_driver steady(sample(), limits);
+    CHECK(steady.exchange(head).empty());
+    for (int second = 0; second < 59; ++second) {
+        steady.advance(1s);
+        REQUIRE(steady.exchange(std::string(100, 'x')).empty());
+    }
+    steady.advance(999ms);
+    CHECK(steady.receive().empty());
+    steady.advance(1ms); // fast enough, but there is an end
+    CHECK(steady.receive().starts_with("HTTP/1.1 408 "));
+
+    // The time that a handler takes is its own.
+    session_driver late(sample(), limits);
+    CHECK(late.exchange(post("/late", "Content-Length: 2\r\n\r\n")).empty());
+    late.advance(1h);
+    late.advance(9s);
+    CHECK(content(late.exchange("ok")) == "ok");
+}
+
+TEST_CASE("earlier answers do not wait for the content of a later request") {
+    session_driver s(sample());
+    const std::string answer =
+        s.exchange(post("/unread", "\r\n") + post("/echo", "Content-Length: 2\r\n\r\n"));
+    CHECK(content(answer) == "done");
+    CHECK(content(s.exchange("hi")) == "hi");
+}
+
+} // namespace
+} // namespace rota::http

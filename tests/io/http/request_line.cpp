@@ -1,0 +1,92 @@
+#include "request_line.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "refusals.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::string_literals;
+using test::check_all;
+using test::end;
+
+TEST_CASE("malformed request lines") {
+    check_all({
+        {400, "GET /" + end},
+        {400, "GET" + end},
+        {400, " GET / HTTP/1.1\r\nHost: a" + end},
+        {400, "GET  / HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /  HTTP/1.1\r\nHost: a" + end},
+        {400, "GET / HTTP/1.1 \r\nHost: a" + end},
+        {400, "GET /a b HTTP/1.1\r\nHost: a" + end},
+        {400, "GET\t/\tHTTP/1.1\r\nHost: a" + end},
+        {400, "G@T / HTTP/1.1\r\nHost: a" + end},
+        {400, "GE\x01T / HTTP/1.1\r\nHost: a" + end},
+        {400, "GET / http/1.1\r\nHost: a" + end},
+        {400, "GET / HTTP/1.10\r\nHost: a" + end},
+        {400, "GET / HTTP/11\r\nHost: a" + end},
+        {400, "GET / HTTP/x.1\r\nHost: a" + end},
+        {400, "GET / XTTP/1.1\r\nHost: a" + end},
+        {400, "GET / HTTP/1,1\r\nHost: a" + end},
+        {400, "\x16\x03\x01\x02\x00\x01\x00"s}, // a TLS greeting, refused before any line ends
+        {400, "\nGET / HTTP/1.1\r\nHost: a" + end},
+        {400, "\r\n\r\n\r\n\r\n\r\n"},
+        {505, "GET / HTTP/2.0\r\nHost: a" + end},
+        {505, "GET / HTTP/0.9\r\nHost: a" + end},
+        {505, "GET / HTTP/1.2\r\nHost: a" + end},
+        {505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
+        {501, "BREW / HTTP/1.1\r\nHost: a" + end},
+        {501, "get / HTTP/1.1\r\nHost: a" + end},
+        {501, "SOURCE / HTTP/1.1\r\nHost: a" + end},
+        {501, "CONNECT a:443 HTTP/1.1\r\nHost: a" + end},
+    });
+}
+
+TEST_CASE("malformed request targets") {
+    check_all({
+        {400, "GET a HTTP/1.1\r\nHost: a" + end},
+        {400, "GET * HTTP/1.1\r\nHost: a" + end},
+        {400, "OPTIONS *a HTTP/1.1\r\nHost: a" + end},
+        {400, "GET a:80 HTTP/1.1\r\nHost: a" + end},
+        {400, "CONNECT /a HTTP/1.1\r\nHost: a" + end},
+        {400, "CONNECT a HTTP/1.1\r\nHost: a" + end},
+        {400, "CONNECT a: HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /a#b HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /\xff HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /\x7f HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n"s},
+        {400, "GET /a\tb HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /% HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /%4 HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /%4g HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /%00 HTTP/1.1\r\nHost: a" + end},
+        {400, "GET ftp://a/ HTTP/1.1\r\nHost: a" + end},
+        {400, "GET http:///x HTTP/1.1\r\nHost: a" + end},
+        {400, "GET http://:80/x HTTP/1.1\r\nHost: a" + end},
+        {400, "GET http://user@a/ HTTP/1.1\r\nHost: a" + end},
+        {400, "GET http://a:99999/ HTTP/1.1\r\nHost: a" + end},
+        {400, "GET http:/a HTTP/1.1\r\nHost: a" + end},
+        {400, "GET http://a/ HTTP/1.1" + end}, // an absolute target does not excuse a missing Host
+    });
+}
+
+TEST_CASE("hosts are names or addresses, with or without a port") {
+    for (std::string_view text : {"", "a", "a.b-c_d~e", "127.0.0.1:80", "[::1]", "[::1]:8080",
+                                  "a:", "a:0", "a:65535", "%41b", "a!$&'()*+,;="}) {
+        CAPTURE(text);
+        CHECK(valid_host(text));
+    }
+    for (std::string_view text : {" ",   "a b",  "a:65536", "a:000080", "a:-1",   "a:b", "a:1:2",
+                                  "[]",  "[::1", "::1",     "[::1]80",  "[g::1]", "a%4", "a%4g",
+                                  "a@b", "a/b",  "a#b",     "a\\b",     "a\"b",   "<a>"}) {
+        CAPTURE(text);
+        CHECK_FALSE(valid_host(text));
+    }
+}
+
+} // namespace
+} // namespace rota::http

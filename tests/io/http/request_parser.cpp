@@ -1,0 +1,226 @@
+#include "request_parser.hpp"
+
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "parser_driver.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::string_literals;
+using test::run;
+
+struct accepted {
+    std::string bytes;
+    std::string_view expected;
+};
+
+const std::string post = "POST /p HTTP/1.1\r\nHost: a\r\n";
+const std::string chunked = post + "Transfer-Encoding: chunked\r\n\r\n";
+
+const std::vector<accepted> good_requests{
+    {"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n",
+     "GET / 1.1 host=example.org path=/ query= keep [Host|example.org]\n\nend\n"},
+    {"GET /a%20b?x=1&y=%zz HTTP/1.1\r\nhOsT:a:80\r\nX-Empty:\r\nX-Ows: \t v w \t \r\n\r\n",
+     "GET /a%20b?x=1&y=%zz 1.1 host=a:80 path=/a%20b query=x=1&y=%zz keep [hOsT|a:80] [X-Empty|]"
+     " [X-Ows|v w]\n\nend\n"},
+    {"\r\n\r\nGET /x HTTP/1.1\r\nHost: a\r\n\r\n\r\nGET /y HTTP/1.1\r\nHost: b\r\n\r\n",
+     "GET /x 1.1 host=a path=/x query= keep [Host|a]\n\nend\n"
+     "GET /y 1.1 host=b path=/y query= keep [Host|b]\n\nend\n"},
+    {"GET / HTTP/1.0\r\n\r\n", "GET / 1.0 host= path=/ query= close\n\nend\n"},
+    {"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n",
+     "GET / 1.0 host= path=/ query= keep [Connection|Keep-Alive]\n\nend\n"},
+    {"GET / HTTP/1.1\r\nHost:\r\nConnection: x, CLOSE , y\r\n\r\n",
+     "GET / 1.1 host= path=/ query= close [Host|] [Connection|x, CLOSE , y]\n\nend\n"},
+    {"GET http://Example.org:81/q?r HTTP/1.1\r\nHost: other\r\n\r\n",
+     "GET http://Example.org:81/q?r 1.1 host=Example.org:81 path=/q query=r keep [Host|other]\n"
+     "\nend\n"},
+    {"GET HTTP://[::1]:81?r HTTP/1.1\r\nHost: other\r\n\r\n",
+     "GET HTTP://[::1]:81?r 1.1 host=[::1]:81 path= query=r keep [Host|other]\n\nend\n"},
+    {"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+     "OPTIONS * 1.1 host=a path=* query= keep [Host|a]\n\nend\n"},
+    {"OPTIONS http://b HTTP/1.1\r\nHost: a\r\n\r\n",
+     "OPTIONS http://b 1.1 host=b path= query= keep [Host|a]\n\nend\n"},
+    {"GET //../a/./%2e%2E HTTP/1.1\r\nHost: [2001:db8::1]\r\n\r\n",
+     "GET //../a/./%2e%2E 1.1 host=[2001:db8::1] path=//../a/./%2e%2E query= keep"
+     " [Host|[2001:db8::1]]\n\nend\n"},
+    {"GET / HTTP/1.1\r\nHost: a\r\nX: \xc3\xa9\tb\r\n\r\n",
+     "GET / 1.1 host=a path=/ query= keep [Host|a] [X|\xc3\xa9\tb]\n\nend\n"},
+    {post + "Content-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: b\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep length=5 [Host|a] [Content-Length|5]\nhello\nend\n"
+     "GET / 1.1 host=b path=/ query= keep [Host|b]\n\nend\n"},
+    {post + "Content-Length: 0\r\nExpect: 100-continue\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep length=0 [Host|a] [Content-Length|0]"
+     " [Expect|100-continue]\n\nend\n"},
+    {post + "Expect: 100-Continue\r\nContent-Length: 2\r\n\r\nhi",
+     "POST /p 1.1 host=a path=/p query= keep expect length=2 [Host|a] [Expect|100-Continue]"
+     " [Content-Length|2]\nhi\nend\n"},
+    {"POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi",
+     "POST / 1.0 host= path=/ query= close length=2 [Expect|100-continue] [Content-Length|2]\n"
+     "hi\nend\n"},
+    {chunked + "5\r\nhello\r\n006\r\n world\r\n0\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n"
+     "hello world\nend\n"},
+    {post + "Transfer-Encoding: ChunKed\r\n\r\n2;a=b;c=\"d e\"\r\nhi\r\n0\r\n"
+            "X-Sum: 1\r\nTe: x\r\nX-Two:2\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|ChunKed]\n"
+     "hi\n{X-Sum|1}\n{X-Two|2}\nend\n"},
+    {chunked + "a\r\n0123\r\n6789\r\n0\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n"
+     "0123\r\n6789\nend\n"},
+    {"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+     "GET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+     "GET / 1.1 host=a path=/ query= keep [Host|a] [Connection|upgrade] "
+     "[Upgrade|websocket]\n\nend\n"
+     "GET /2 1.1 host=a path=/2 query= keep [Host|a]\n\nend\n"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n"
+     "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+     "POST / 1.1 host=a path=/ query= keep chunked [Host|a] [Connection|upgrade] [Upgrade|h2c]"
+     " [Transfer-Encoding|chunked]\nx\nend\n"},
+    {"DELETE /z HTTP/1.1\r\nHost: a_b.c-d~e%41\r\n\r\n",
+     "DELETE /z 1.1 host=a_b.c-d~e%41 path=/z query= keep [Host|a_b.c-d~e%41]\n\nend\n"},
+};
+
+TEST_CASE("requests are taken apart") {
+    for (const accepted& request : good_requests) {
+        CAPTURE(request.bytes);
+        const auto seen = run(request.bytes);
+        CHECK(seen.status == 0);
+        CHECK(seen.text == request.expected);
+    }
+}
+
+TEST_CASE("every cut of a good request gives the same result") {
+    for (const accepted& request : good_requests) {
+        CAPTURE(request.bytes);
+        const std::string_view bytes = request.bytes;
+        for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+            const auto seen = run({bytes.substr(0, cut), bytes.substr(cut)});
+            REQUIRE(seen.status == 0);
+            REQUIRE(seen.text == request.expected);
+        }
+        REQUIRE(run(test::byte_by_byte(bytes)).text == request.expected);
+    }
+}
+
+TEST_CASE("mutilated requests give the same result in any pieces") {
+    constexpr std::string_view alphabet("\r\n\t :;,/?#%*\"\0\x7f\xff"
+                                        "0159afGHx",
+                                        26);
+    std::minstd_rand random(20'251'120);
+    const auto below = [&random](std::size_t n) { return static_cast<std::size_t>(random()) % n; };
+    parser_limits limits;
+    limits.request_line_bytes_max = 60;
+    limits.head_bytes_max = 160;
+    limits.header_count_max = 5;
+    int refused = 0;
+    for (int round = 0; round < 4'000; ++round) {
+        std::string bytes = good_requests[below(good_requests.size())].bytes;
+        if (below(3) == 0)
+            bytes += good_requests[below(good_requests.size())].bytes;
+        for (std::size_t n = 1 + below(3); n > 0; --n) {
+            const std::size_t at = below(bytes.size());
+            const char c = alphabet[below(alphabet.size())];
+            switch (below(4)) {
+            case 0:
+                bytes[at] = c;
+                break;
+            case 1:
+                bytes.insert(at, 1, c);
+                break;
+            case 2:
+                bytes.erase(at, 1 + below(2));
+                break;
+            default:
+                bytes.insert(at, bytes.substr(below(bytes.size()), below(12)));
+                break;
+            }
+        }
+        CAPTURE(round, bytes);
+        const auto whole = run(bytes, limits);
+        refused += whole.status != 0 ? 1 : 0;
+        std::vector<std::string_view> pieces;
+        for (std::size_t at = 0; at < bytes.size();) {
+            const std::size_t size = 1 + below(9);
+            pieces.push_back(std::string_view(bytes).substr(at, size));
+            at += size;
+        }
+        for (const auto& again : {run(pieces, limits), run(test::byte_by_byte(bytes), limits)}) {
+            REQUIRE(again.status == whole.status);
+            REQUIRE(again.text == whole.text);
+            REQUIRE(std::string_view(again.reason) == whole.reason);
+        }
+    }
+    CHECK(refused > 1'000);
+    CHECK(refused < 3'900);
+}
+
+TEST_CASE("a head that lies in one piece is not copied until it is kept") {
+    const parser_limits limits;
+    request_parser parser(limits);
+    std::string bytes = "GET /here HTTP/1.1\r\nHost: a\r\n\r\nrest";
+    const auto [event, consumed] = parser.feed(bytes);
+    REQUIRE(event == parse_event::head);
+    CHECK(consumed == bytes.size() - 4);
+    CHECK(parser.complete());
+    CHECK(parser.head().base == bytes.data());
+    parser.keep_head();
+    bytes.assign(bytes.size(), '#');
+    CHECK(parser.head().text(parser.head().path) == "/here");
+    CHECK(parser.head().headers().find("HOST") == "a");
+    CHECK_FALSE(parser.head().headers().find("Hos"));
+}
+
+TEST_CASE("a parser knows whether a request has begun") {
+    const parser_limits limits;
+    request_parser parser(limits);
+    CHECK_FALSE(parser.started());
+    CHECK(parser.feed("\r\n").event == parse_event::need_more);
+    CHECK_FALSE(parser.started());
+    CHECK(parser.feed("G").event == parse_event::need_more);
+    CHECK(parser.started());
+    CHECK(parser.feed("ET / HTTP/1.0\r\n\r\n").event == parse_event::head);
+    CHECK(parser.started());
+    parser.reset();
+    CHECK_FALSE(parser.started());
+}
+
+TEST_CASE("a body comes out piece by piece, as it comes in") {
+    const parser_limits limits;
+    request_parser parser(limits);
+    REQUIRE(parser.feed(post + "Content-Length: 6\r\n\r\n").event == parse_event::head);
+    CHECK_FALSE(parser.complete());
+    CHECK(parser.feed("").event == parse_event::need_more);
+    const auto first = parser.feed("abcd");
+    CHECK(first.event == parse_event::body);
+    CHECK(parser.body_piece() == "abcd");
+    const auto second = parser.feed("efGET /");
+    CHECK(second.consumed == 2);
+    CHECK(parser.body_piece() == "ef");
+    CHECK(parser.complete());
+    CHECK(parser.feed("GET /").event == parse_event::complete);
+}
+
+TEST_CASE("every byte of the input is accounted for when a request ends inside it") {
+    const parser_limits limits;
+    request_parser parser(limits);
+    const std::string bytes = chunked + "1\r\nx\r\n0\r\n\r\nGET";
+    std::string_view rest = bytes;
+    for (;;) {
+        const auto [event, consumed] = parser.feed(rest);
+        rest.remove_prefix(consumed);
+        REQUIRE(event != parse_event::error);
+        REQUIRE(event != parse_event::need_more);
+        if (event == parse_event::complete)
+            break;
+    }
+    CHECK(rest == "GET");
+}
+
+} // namespace
+} // namespace rota::http

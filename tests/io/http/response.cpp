@@ -1,0 +1,57 @@
+#include <rota/http/response.hpp>
+
+#include <stdexcept>
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace rota::http {
+namespace {
+
+TEST_CASE("responses say what they hold") {
+    const response text = response::text("short");
+    CHECK(text.status() == 200);
+    CHECK(text.body() == "short");
+    CHECK(text.length() == 5);
+    CHECK(text.headers().find("Content-Type") == "text/plain; charset=utf-8");
+    CHECK(response::html("").headers().find("content-type") == "text/html; charset=utf-8");
+    CHECK(response::json("{}").headers().find("content-type") == "application/json");
+    CHECK(response::with_body("x", "image/x").headers().find("content-type") == "image/x");
+    CHECK(response::fixed("x", "image/x").headers().find("content-type") == "image/x");
+    CHECK(response::redirect("/there").status() == 302);
+    CHECK(response::redirect("/there", 307).headers().find("location") == "/there");
+    CHECK(response(404).length() == 0);
+
+    const auto producer = [](body_writer&) -> task<void> { co_return; };
+    CHECK_FALSE(response::stream(producer).length());
+    CHECK(response::stream(9, producer).length() == 9);
+    CHECK(response::stream(9, producer).streamed());
+}
+
+TEST_CASE("a body survives moves, be it short or long") {
+    for (const std::size_t size : {1U, 15U, 16U, 1'000U}) {
+        response first =
+            response::text(std::string(size, 'x')).status(201).header("A", "b").close();
+        response second = std::move(first);
+        response third;
+        third = std::move(second);
+        CHECK(third.body() == std::string(size, 'x'));
+        CHECK(third.status() == 201);
+        CHECK(third.headers().find("A") == "b");
+        CHECK(third.closes());
+        CHECK(third.take_owned_body() == std::string(size, 'x'));
+    }
+}
+
+TEST_CASE("what cannot be sent is refused where it is made") {
+    for (const int status : {0, 100, 199, 600, -1, 70'000}) {
+        CHECK_THROWS_AS(response(status), std::invalid_argument);
+        CHECK_THROWS_AS(response().status(status), std::invalid_argument);
+    }
+    CHECK_THROWS_AS(response::redirect("/a\r\nX: y"), std::invalid_argument);
+    CHECK_THROWS_AS(response::with_body("", "a\nb"), std::invalid_argument);
+    CHECK_THROWS_AS(response::stream(body_producer()), std::invalid_argument);
+}
+
+} // namespace
+} // namespace rota::http

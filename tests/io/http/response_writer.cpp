@@ -1,0 +1,253 @@
+#include "response_writer.hpp"
+
+#include <cctype>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <rota/sleep.hpp>
+
+#include "session_driver.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::session_driver;
+
+std::string get(std::string_view path, std::string_view version = "1.1") {
+    return "GET " + std::string(path) + " HTTP/" + std::string(version) + "\r\nHost: a\r\n\r\n";
+}
+
+const std::string chunked_head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+                                 "Transfer-Encoding: chunked\r\n\r\n";
+
+response stream(body_producer producer) {
+    return response::stream(std::move(producer), "text/plain");
+}
+
+router sample() {
+    router routes;
+    routes
+        .get("/stream",
+             [] {
+                 return stream([](body_writer& out) -> task<void> {
+                     co_await out.write("one");
+                     co_await sleep_for(1s);
+                     co_await out.write("");
+                     co_await out.write_owned(std::string(26, 'x'));
+                     out.add_trailer("X-Sum", "29");
+                 });
+             })
+        .get("/captured/{name}",
+             [](const request& req) {
+                 std::string name(req.param("name"));
+                 return stream([name = std::move(name)](body_writer& out) -> task<void> {
+                     co_await sleep_for(1s);
+                     co_await out.write(name);
+                 });
+             })
+        .get("/nothing", [] { return stream([](body_writer&) -> task<void> { co_return; }); })
+        .get("/large",
+             [] {
+                 return stream([](body_writer& out) -> task<void> {
+                     co_await out.write_owned(std::string(100'000, 'a'));
+                     const std::string more(100'000, 'b');
+                     co_await out.write(more);
+                 });
+             })
+        .get("/sized",
+             [] {
+                 return response::stream(
+                     6,
+                     [](body_writer& out) -> task<void> {
+                         co_await out.write("abc");
+                         co_await out.write("def");
+                         out.add_trailer("X", "dropped");
+                     },
+                     "text/plain");
+             })
+        .get("/short",
+             [] {
+                 return response::stream(
+                     6, [](body_writer& out) -> task<void> { co_await out.write("abc"); });
+             })
+        .get("/long",
+             [] {
+                 return response::stream(3, [](body_writer& out) -> task<void> {
+                     co_await out.write("abc");
+                     co_await out.write("d");
+                 });
+             })
+        .get("/early",
+             [] {
+                 return stream([](body_writer&) -> task<void> {
+                     co_await sleep_for(1s);
+                     throw std::runtime_error("before anything");
+                 });
+             })
+        .get("/broken",
+             [] {
+                 return stream([](body_writer& out) -> task<void> {
+                     co_await out.write("abc");
+                     throw std::runtime_error("midway");
+                 });
+             })
+        .get("/plain", [] { return response::fixed("plain"); });
+    return routes;
+}
+
+TEST_CASE("a stream is sent as it comes to be, in chunks") {
+    session_driver s(sample());
+    CHECK(s.exchange(get("/stream")) == chunked_head + "3\r\none\r\n");
+    s.advance(1s);
+    CHECK(s.receive() == "1a\r\n" + std::string(26, 'x') + "\r\n0\r\nX-Sum: 29\r\n\r\n");
+    CHECK(s.exchange(get("/nothing")) == chunked_head + "0\r\n\r\n");
+    CHECK(s.exchange("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n") == chunked_head);
+    CHECK(s.exchange(get("/plain")).ends_with("\r\n\r\nplain"));
+    CHECK(s.metrics().requests_in_flight == 0);
+}
+
+TEST_CASE("a producer keeps what it captured") {
+    session_driver s(sample());
+    CHECK(s.exchange(get("/captured/" + std::string(40, 'n'))).empty());
+    s.advance(1s);
+    CHECK(s.receive() == chunked_head + "28\r\n" + std::string(40, 'n') + "\r\n0\r\n\r\n");
+}
+
+TEST_CASE("an HTTP/1.0 client reads up to the end of the connection") {
+    session_driver s(sample());
+    CHECK(s.exchange("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n") ==
+          "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\none");
+    s.advance(1s);
+    CHECK(s.receive() == std::string(26, 'x'));
+    CHECK(s.stream().write_ended());
+}
+
+TEST_CASE("a stream of known length is sent as it is") {
+    session_driver s(sample());
+    CHECK(
+        s.exchange(get("/sized") + get("/plain"))
+            .starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n"
+                         "abcdefHTTP/1.1 200 OK\r\n"));
+}
+
+TEST_CASE("large pieces are framed too, and wait for the client") {
+    session_driver s(sample());
+    s.stream().set_room(1'000);
+    std::string all = s.exchange(get("/large"));
+    for (;;) {
+        const std::string more = s.receive();
+        if (more.empty())
+            break;
+        all += more;
+    }
+    CHECK(all == chunked_head + "186a0\r\n" + std::string(100'000, 'a') + "\r\n186a0\r\n" +
+                     std::string(100'000, 'b') + "\r\n0\r\n\r\n");
+}
+
+TEST_CASE("a stream that breaks is cut, so that the client can tell") {
+    session_driver broken(sample());
+    CHECK(broken.exchange(get("/broken") + get("/plain")) == chunked_head + "3\r\nabc\r\n");
+    CHECK(broken.ended_well());
+    CHECK(broken.errors() == std::vector<std::string>{"handler of GET /broken threw: midway"});
+
+    session_driver short_one(sample());
+    CHECK(short_one.exchange(get("/short")).ends_with("\r\nContent-Length: 6\r\n\r\nabc"));
+    CHECK(short_one.ended_well());
+    session_driver long_one(sample());
+    CHECK(long_one.exchange(get("/long")).ends_with("\r\nContent-Length: 3\r\n\r\nabc"));
+    CHECK(long_one.ended_well());
+
+    // Nothing but a reset says it to a client that reads up to the end of the connection.
+    session_driver old(sample());
+    CHECK(old.exchange(get("/broken", "1.0")).ends_with("\r\n\r\nabc"));
+    CHECK(old.stream().aborted());
+    CHECK(old.ended_well());
+
+    // As long as nothing was said there is an answer.
+    session_driver early(sample());
+    early.exchange(get("/early"));
+    early.advance(1s);
+    CHECK(early.receive().starts_with("HTTP/1.1 500 Internal Server Error\r\n"));
+    CHECK(early.exchange(get("/plain")).ends_with("\r\n\r\nplain"));
+}
+
+TEST_CASE("content streams both ways at once") {
+    router routes;
+    routes.post("/upper", [](request& req) -> task<response> {
+        co_return response::stream(
+            [&req](body_writer& out) -> task<void> {
+                for (;;) {
+                    std::string piece(co_await req.body().read());
+                    if (piece.empty())
+                        break;
+                    for (char& c : piece)
+                        c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+                    co_await out.write_owned(std::move(piece));
+                }
+                co_await out.write(req.path());
+            },
+            "text/plain");
+    });
+    routes.get("/plain", [] { return response::fixed("plain"); });
+    const std::string post = "POST /upper HTTP/1.1\r\nHost: a\r\n";
+
+    session_driver s(std::move(routes));
+    CHECK(s.exchange(post + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n") ==
+          chunked_head + "3\r\nABC\r\n");
+    CHECK(s.exchange("2\r\nde\r\n") == "2\r\nDE\r\n");
+    CHECK(s.exchange("0\r\n\r\n" + get("/plain"))
+              .starts_with("6\r\n/upper\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"));
+    // The invitation goes before the answer. That the connection goes on is known by then.
+    CHECK(s.exchange(post + "Expect: 100-continue\r\nContent-Length: 100000\r\n\r\n") ==
+          "HTTP/1.1 100 Continue\r\n\r\n");
+    std::string all = s.exchange(std::string(99'999, 'x'));
+    all += s.exchange("y");
+    CHECK(all.ends_with("Y\r\n6\r\n/upper\r\n0\r\n\r\n"));
+    CHECK(s.errors().empty());
+}
+
+TEST_CASE("no invitation follows the beginning of the answer") {
+    router routes;
+    routes.post("/late", [](request& req) -> task<response> {
+        co_return response::stream([&req](body_writer& out) -> task<void> {
+            co_await out.write("begun");
+            const std::string_view piece = co_await req.body().read();
+            co_await out.write(piece);
+        });
+    });
+    session_driver s(std::move(routes));
+    const std::string answer = s.exchange(
+        "POST /late HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    CHECK(answer.ends_with("Connection: close\r\n\r\n5\r\nbegun\r\n"));
+    CHECK(s.exchange("hi") == "2\r\nhi\r\n0\r\n\r\n");
+}
+
+TEST_CASE("a stop cuts a stream so that the client can tell") {
+    for (const std::string_view version : {"1.0", "1.1"}) {
+        session_driver s(sample());
+        CHECK(s.exchange(get("/stream", version)).find("one") != std::string::npos);
+        s.client().request_stop();
+        s.scheduler().run();
+        CHECK(s.ended());
+        CHECK(s.receive().empty());
+        CHECK(s.stream().aborted() == (version == "1.0"));
+    }
+}
+
+TEST_CASE("a client that goes away ends its stream") {
+    session_driver s(sample());
+    s.stream().set_room(1'000);
+    s.exchange(get("/large"));
+    s.stream().reset();
+    s.scheduler().run();
+    CHECK(s.ended_well());
+    CHECK(s.errors().empty());
+}
+
+} // namespace
+} // namespace rota::http

@@ -1,0 +1,288 @@
+#include <rota/http/server.hpp>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rota/event.hpp>
+#include <rota/sleep.hpp>
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A blocking client, as simple as can be.
+class client {
+public:
+    explicit client(const io::endpoint& to)
+        : fd_(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        // A test that waits for what never comes fails instead of hanging.
+        const timeval patience{20, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        connected_ = ::connect(fd_, to.address(), to.length()) == 0;
+    }
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    ~client() { ::close(fd_); }
+
+    [[nodiscard]] bool connected() const { return connected_; }
+    void send(std::string_view bytes) const {
+        while (!bytes.empty()) {
+            const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            if (sent < 0 && errno == EINTR)
+                continue;
+            REQUIRE(sent > 0);
+            bytes.remove_prefix(static_cast<std::size_t>(sent));
+        }
+    }
+    void finish() const { ::shutdown(fd_, SHUT_WR); }
+    /// Reads until what has come ends in `end`, or the stream ends.
+    std::string read_to(std::string_view end) const {
+        std::string all;
+        std::array<char, 65'536> buffer;
+        while (!all.ends_with(end)) {
+            const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), 0);
+            // A time limit makes the kernel's own work for this thread visible as EINTR (man 7
+            // signal).
+            if (size < 0 && errno == EINTR)
+                continue;
+            if (size <= 0)
+                return all + (size == 0 ? "<end>" : "<error>");
+            all.append(buffer.data(), static_cast<std::size_t>(size));
+        }
+        return all;
+    }
+    std::string read_all() const { return read_to("\xff no such end"); }
+
+private:
+    int fd_;
+    bool connected_ = false;
+};
+
+/// A server on a port of the system's choice, run by a thread of its own.
+class running {
+public:
+    running(io::context& ctx, router routes, server_options options = {})
+        : server_(ctx, std::move(routes), with_address(std::move(options))),
+          thread_([this, &ctx] { ctx.block_on(server_.run()); }) {
+        const auto where = server_.listening();
+        REQUIRE(where.size() == 1);
+        address_ = where[0];
+    }
+    ~running() { server_.drain(); }
+    [[nodiscard]] const io::endpoint& address() const { return address_; }
+    server& operator*() { return server_; }
+    void drain_and_join() {
+        server_.drain();
+        thread_.join();
+    }
+
+private:
+    static server_options with_address(server_options options) {
+        options.listen.push_back(io::endpoint::ip("127.0.0.1", 0));
+        return options;
+    }
+    server server_;
+    io::endpoint address_;
+    std::jthread thread_;
+};
+
+io::context_options two_workers(io::topology layout = io::topology::split) {
+    io::context_options options;
+    options.workers = 2;
+    options.reactor.topology = layout;
+    return options;
+}
+
+std::string get(std::string_view path, std::string_view more = "") {
+    return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more) + "\r\n";
+}
+
+const std::string close_after = "Connection: close\r\n";
+
+/// One request after the other to the server of the test below, and the end of the connection.
+void talk(const io::endpoint& address) {
+    const client c(address);
+    REQUIRE(c.connected());
+
+    c.send(get("/plain"));
+    CHECK(c.read_to("plain").starts_with("HTTP/1.1 200 OK\r\nDate: "));
+    c.send(get("/slow") + get("/plain") + get("/slow") + get("/last"));
+    const std::string answers = c.read_to("last");
+    const std::size_t first = answers.find("\r\n\r\nslowHTTP");
+    const std::size_t second = answers.find("\r\n\r\nplainHTTP", first);
+    CHECK(answers.find("\r\n\r\nslowHTTP", second) != std::string::npos);
+
+    const std::string body(200'000, 'b');
+    c.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n" + body);
+    const std::string echoed = c.read_to(body);
+    CHECK(echoed.starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(echoed.ends_with("\r\n\r\n" + body));
+
+    c.send(get("/stream"));
+    CHECK(c.read_to("0\r\n\r\n")
+              .ends_with("\r\n\r\n5\r\npiece\r\n5\r\npiece\r\n5\r\npiece\r\n0\r\n\r\n"));
+    c.send(get("/large"));
+    CHECK(c.read_to("<large>").size() > 3'000'000);
+    c.send(get("/peer", close_after));
+    const std::string peer = c.read_all();
+    CHECK(peer.find("\r\n\r\n127.0.0.1:") != std::string::npos);
+    CHECK(peer.ends_with("<end>"));
+}
+
+TEST_CASE("requests over a socket") {
+    const auto layout = GENERATE(io::topology::split, io::topology::per_worker);
+    router routes;
+    routes.get("/plain", [] { return response::fixed("plain"); })
+        .get("/last", [] { return response::fixed("last"); })
+        .get("/peer", [](const request& req) { return response::text(std::string(req.peer())); })
+        .get("/slow",
+             [](request&) -> task<response> {
+                 co_await sleep_for(20ms);
+                 co_return response::text("slow");
+             })
+        .get("/large", [] { return response::text(std::string(3'000'000, 'x') + "<large>"); })
+        .post("/echo",
+              [](request& req) -> task<response> {
+                  std::string body = co_await req.text();
+                  co_return response::text(std::move(body));
+              })
+        .get("/stream", [] {
+            return response::stream([](body_writer& out) -> task<void> {
+                for (int i = 0; i < 3; ++i) {
+                    co_await out.write("piece");
+                    co_await sleep_for(1ms);
+                }
+            });
+        });
+    io::context ctx(two_workers(layout));
+    running s(ctx, std::move(routes));
+    talk(s.address());
+    s.drain_and_join();
+    CHECK((*s).metrics().connections_open == 0);
+    CHECK((*s).metrics().requests == 9);
+}
+
+TEST_CASE("a refused request is answered although the client is still sending") {
+    io::context ctx(two_workers());
+    running s(ctx, router());
+    for (int round = 0; round < 20; ++round) {
+        const client c(s.address());
+        c.send("GET / HTTP/1.1\r\nHost : a\r\n\r\n");
+        c.send(std::string(300'000, 'x'));
+        const std::string answer = c.read_to("<never>");
+        CHECK(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"));
+        CHECK(answer.ends_with("<end>"));
+    }
+}
+
+TEST_CASE("half-close is answered, then the connection ends") {
+    router routes;
+    routes.get("/slow", [](request&) -> task<response> {
+        co_await sleep_for(5ms);
+        co_return response::text("slow");
+    });
+    io::context ctx(two_workers());
+    running s(ctx, std::move(routes));
+    const client c(s.address());
+    c.send(get("/slow") + get("/slow"));
+    c.finish();
+    CHECK(c.read_all().ends_with("\r\n\r\nslow<end>"));
+}
+
+TEST_CASE("a drain lets what was begun finish, and refuses what is new") {
+    event entered;
+    event proceed;
+    router routes;
+    routes.get("/wait", [&](request&) -> task<response> {
+        entered.set();
+        co_await proceed.wait();
+        co_return response::text("waited");
+    });
+    routes.get("/plain", [] { return response::fixed("plain"); });
+    io::context ctx(two_workers());
+    running s(ctx, std::move(routes));
+    const client idle(s.address());
+    idle.send(get("/plain"));
+    idle.read_to("plain");
+    const client half(s.address());
+    half.send("GET /plain HTTP/1.1\r\nHo");
+    const client busy(s.address());
+    busy.send(get("/wait"));
+    const auto wait_for = [](event& e) -> task<void> { co_await e.wait(); };
+    ctx.block_on(wait_for(entered));
+    // The half request has to be with the server before the drain: it was sent before the other one
+    // came to its handler, but by another connection, perhaps on another worker.
+    while ((*s).metrics().bytes_received < get("/plain").size() + get("/wait").size() + 22) {
+        std::this_thread::yield();
+    }
+    (*s).drain();
+    CHECK(idle.read_all() == "<end>");
+    half.send("st: a\r\n\r\n");
+    CHECK(half.read_all().ends_with("Connection: close\r\n\r\nplain<end>"));
+    proceed.set();
+    CHECK(busy.read_all().ends_with("Connection: close\r\n\r\nwaited<end>"));
+    CHECK_FALSE(client(s.address()).connected());
+}
+
+TEST_CASE("a drain that takes too long cancels") {
+    router routes;
+    routes.get("/for-ever", [](request&) -> task<response> {
+        co_await sleep_for(1h);
+        co_return response::text("never");
+    });
+    io::context ctx(two_workers());
+    server_options options;
+    options.drain_timeout = 50ms;
+    running s(ctx, std::move(routes), std::move(options));
+    const client c(s.address());
+    c.send(get("/for-ever"));
+    while ((*s).metrics().requests_in_flight == 0)
+        std::this_thread::yield();
+    s.drain_and_join();
+    CHECK((*s).connections() == 0);
+    const std::string end = c.read_all();
+    CHECK((end == "<end>" || end == "<error>"));
+}
+
+TEST_CASE("many clients at once") {
+    router routes;
+    routes.get("/hello/{name}", [](request& req) -> task<response> {
+        co_await sleep_for(1ms);
+        co_return response::text("hello " + std::string(req.param("name")) + "!");
+    });
+    io::context ctx(two_workers());
+    running s(ctx, std::move(routes));
+    constexpr int clients = 200;
+    std::vector<std::unique_ptr<client>> all;
+    for (int i = 0; i < clients; ++i)
+        all.push_back(std::make_unique<client>(s.address()));
+    for (int round = 0; round < 5; ++round) {
+        for (int i = 0; i < clients; ++i)
+            all[i]->send(get("/hello/" + std::to_string(i)));
+        for (int i = 0; i < clients; ++i) {
+            REQUIRE(all[i]->read_to("!").ends_with("\r\n\r\nhello " + std::to_string(i) + "!"));
+        }
+    }
+    CHECK((*s).metrics().connections == clients);
+    all.clear();
+    s.drain_and_join();
+    CHECK((*s).metrics().requests == 5 * clients);
+    CHECK((*s).metrics().connections_open == 0);
+}
+
+} // namespace
+} // namespace rota::http

@@ -1,0 +1,92 @@
+#pragma once
+
+// A session under test: one client over a memory_stream, on an inline_scheduler with a clock that
+// stands still.
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rota/http/session.hpp>
+#include <rota/inline_scheduler.hpp>
+#include <rota/routine.hpp>
+
+#include "memory_stream.hpp"
+
+namespace rota::http::test {
+
+class session_driver {
+public:
+    explicit session_driver(router routes, server_limits limits = {})
+        : routes_(std::move(routes)), limits_(limits) {
+        hooks_.on_error = [this](std::string_view message) { errors_.emplace_back(message); };
+        hooks_.on_access = [this](const access_entry& entry) {
+            log_.push_back(std::string(entry.method) + ' ' + std::string(entry.target) + ' ' +
+                           std::to_string(entry.status));
+        };
+        session_control control{draining_.get_token(), &metrics_, &hooks_, "peer"};
+        routine_ = scheduler_.spawn(
+            serve_connection(&stream_, &routes_, &limits_, std::move(control)), {.name = "client"});
+        scheduler_.run();
+    }
+
+    session_driver(const session_driver&) = delete;
+    session_driver& operator=(const session_driver&) = delete;
+    ~session_driver() {
+        routine_->request_stop();
+        scheduler_.run();
+    }
+
+    /// Sends a piece, lets the session run, and returns what it has written.
+    std::string exchange(std::string_view bytes) {
+        stream_.send(bytes);
+        scheduler_.run();
+        return receive();
+    }
+    /// What was written, with the values of Date fields taken out.
+    std::string receive() {
+        std::string bytes = stream_.receive();
+        for (std::size_t at = 0; (at = bytes.find("Date: ", at)) != std::string::npos; at += 8) {
+            bytes.erase(at, bytes.find("\r\n", at) + 2 - at);
+        }
+        scheduler_.run();
+        return bytes;
+    }
+    void advance(std::chrono::milliseconds length) { scheduler_.advance(length); }
+    void finish() {
+        stream_.finish();
+        scheduler_.run();
+    }
+    void drain() {
+        draining_.request_stop();
+        scheduler_.run();
+    }
+    /// The session has returned.
+    [[nodiscard]] bool ended() const { return routine_->state() == routine_state::stopped; }
+    /// The session has returned without an exception.
+    [[nodiscard]] bool ended_well() const { return ended() && routine_->error() == nullptr; }
+
+    memory_stream& stream() noexcept { return stream_; }
+    inline_scheduler& scheduler() noexcept { return scheduler_; }
+    routine& client() noexcept { return *routine_; }
+    std::vector<std::string>& errors() noexcept { return errors_; }
+    std::vector<std::string>& log() noexcept { return log_; }
+    [[nodiscard]] metrics_snapshot metrics() const { return metrics_.read(); }
+
+private:
+    router routes_;
+    server_limits limits_;
+    session_hooks hooks_;
+    server_metrics metrics_;
+    std::stop_source draining_;
+    std::vector<std::string> errors_;
+    std::vector<std::string> log_;
+    inline_scheduler scheduler_;
+    memory_stream stream_{scheduler_};
+    routine_ptr routine_;
+};
+
+} // namespace rota::http::test

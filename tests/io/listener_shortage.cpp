@@ -1,0 +1,150 @@
+// What a listener does when something runs short or goes wrong: listener.hpp.
+
+#include <atomic>
+#include <cerrno>
+#include <future>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <sys/resource.h>
+
+#include <rota/io/listener.hpp>
+
+#include "faulty_backend.hpp"
+#include "support.hpp"
+
+using namespace std::chrono_literals;
+using namespace rota::io;
+using namespace rota::io::test;
+using rota::task;
+
+namespace {
+
+/// Accepts for ever, sends each client a greeting and closes.
+task<void> greet_all(context* ctx, std::promise<endpoint>* where) {
+    rota::routine& self = co_await rota::current_routine;
+    listener l(*ctx, self.home(), endpoint::ip("127.0.0.1", 0));
+    where->set_value(l.local());
+    for (;;) {
+        accepted_socket s = co_await l.accept();
+        connection c = adopt(*ctx, std::move(s), rota::assignment(self.home()));
+        co_await c.write("hello");
+    }
+}
+
+struct greeter {
+    explicit greeter(combination how, std::initializer_list<int> accept_errors = {})
+        : broken(with_errors(accept_errors)),
+          ctx(options_for(how, 1), faulty(how.backend, 256, broken)),
+          routine(ctx.workers().spawn(greet_all(&ctx, &told), {.name = "greeter"})),
+          where(told.get_future().get()) {}
+    ~greeter() { ctx.stop(); }
+    static std::shared_ptr<faults> with_errors(std::initializer_list<int> accept_errors) {
+        auto f = std::make_shared<faults>();
+        f->accept_errors = accept_errors;
+        return f;
+    }
+
+    std::shared_ptr<faults> broken;
+    std::promise<endpoint> told;
+    context ctx;
+    rota::routine_ptr routine;
+    endpoint where;
+};
+
+/// Few descriptors for this process. (An armed accept goes by the limit of when it was armed.)
+class few_descriptors {
+public:
+    few_descriptors() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const peer highest(::dup(0));
+        rlimit low = before_;
+        low.rlim_cur = static_cast<rlim_t>(highest.fd()) + 200;
+        ::setrlimit(RLIMIT_NOFILE, &low);
+    }
+    ~few_descriptors() {
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+        release();
+    }
+    void take_all() {
+        for (int fd = ::dup(0); fd >= 0; fd = ::dup(0))
+            held_.push_back(fd);
+    }
+    void release() {
+        for (const int fd : held_)
+            ::close(fd);
+        held_.clear();
+    }
+
+private:
+    rlimit before_{};
+    std::vector<int> held_;
+};
+
+} // namespace
+
+TEST_CASE("out of descriptors: accepting pauses, and goes on when there are some") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    few_descriptors few;
+    greeter g(how);
+    CHECK(peer(g.where).receive_all() == "hello");
+    const std::size_t before = open_descriptors();
+    std::vector<peer> clients;
+    for (int i = 0; i < 30; ++i)
+        clients.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    few.take_all();
+    for (peer& p : clients)
+        REQUIRE(p.try_connect(g.where) == 0); // into the backlog
+    // It asks again and again, but with a pause of 50 ms each time.
+    const int first = g.broken->arms_of(op_kind::accept);
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(becomes([&] { return g.broken->arms_of(op_kind::accept) >= first + 4; }));
+    CHECK(std::chrono::steady_clock::now() - start >= 100ms);
+    few.release();
+    for (const peer& p : clients)
+        CHECK(p.receive_all() == "hello"); // none was dropped
+    clients.clear();
+    CHECK(becomes([&] { return open_descriptors() <= before; }));
+}
+
+TEST_CASE("a shortage, or an error nobody has heard of, pauses the accepting; no client is lost") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM, EINVAL, EIO}) {
+        CAPTURE(error);
+        const auto start = std::chrono::steady_clock::now();
+        greeter g(how, {error, error, error});
+        std::vector<peer> clients;
+        for (int i = 0; i < 10; ++i)
+            clients.emplace_back(g.where);
+        for (const peer& p : clients)
+            CHECK(p.receive_all() == "hello");
+        CHECK(std::chrono::steady_clock::now() - start >= 150ms);
+        CHECK(g.broken->arms_of(op_kind::accept) == 4);
+    }
+}
+
+TEST_CASE("an error of one client is that client's (man 2 accept)") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    greeter g(how, {ECONNABORTED, EPROTO, EPERM, EHOSTUNREACH, ENETDOWN, EINTR, EAGAIN, ETIMEDOUT});
+    CHECK(peer(g.where).receive_all() == "hello");
+    CHECK(g.broken->arms_of(op_kind::accept) == 9);
+}
+
+TEST_CASE("a listener may be closed while it pauses") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    for (int round = 0; round < 20; ++round) {
+        greeter g(how, {EMFILE, EMFILE, EMFILE});
+        CHECK(becomes([&] { return g.broken->arms_of(op_kind::accept) >= 1; }));
+        g.routine->request_stop();
+        g.routine->wait_stopped();
+        peer late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        CHECK(late.try_connect(g.where) == ECONNREFUSED);
+    }
+}

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Rules that no compiler checks: sizes, whitespace, who may include whom, a test per source.
+
+usage: tidy.py <source root>      prints file:line: what is wrong; exits 1 if anything is
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LINES_MAX = 400
+COLUMNS_MAX = 100
+CODE = {".cpp", ".hpp", ".h", ".c", ".py", ".sh", ".build", ".options"}
+NO_SUFFIX = {"dev", "run", "pre-commit"}
+ROOMS = {
+    # folder: (where its tests are, the include prefixes of the rooms it may see)
+    "io/http": ("tests/io/http", {"rota/http/", "rota/io/", "rota/"}),
+    "io": ("tests/io", {"rota/io/", "rota/"}),
+    "framework": ("tests/framework", {"rota/"}),
+    "apps": ("tests/apps", {"rota/http/", "rota/io/", "rota/"}),
+}
+# Third parties: the only folders that may include them.
+THIRD_PARTIES = {
+    "liburing": {"io/src", "tests/io", "bench"},
+    "liburing.h": {"io/src", "tests/io", "bench"},
+    "llhttp.h": {"io/http/src"},
+    "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "bench"},
+    "fmt": {"io/src", "io/http/src", "apps", "tests", "bench"},
+    "catch2": {"tests"},
+    "CLI": {"apps", "bench"},
+    "yyjson.h": {"apps", "tests/apps", "bench"},
+}
+# Lines of "path without suffix: path of the test that covers it", where that is not the same stem.
+COVERED_ELSEWHERE = "tests/tidy/covered_elsewhere.txt"
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def tracked(root):
+    """Files under version control or about to be; every file where there is no git."""
+    git = ["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard"]
+    try:
+        listing = subprocess.run(git, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        names = [name for name in listing.stdout.decode().split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        names = [
+            str(path.relative_to(root))
+            for path in root.rglob("*")
+            if not re.match(r"(\.git|\.cache|build[^/]*|subprojects)/", str(path.relative_to(root)))
+        ]
+    return sorted(Path(name) for name in set(names) if (root / name).is_file())
+
+
+def room_of(path):
+    return next((room for room in ROOMS if str(path).startswith(room + "/")), None)
+
+
+def text_problems(path, text):
+    lines = text.split("\n")
+    if text and not text.endswith("\n"):
+        yield len(lines), "no newline at the end of the file"
+    if len(lines) - 1 > LINES_MAX:
+        yield len(lines), f"{len(lines) - 1} lines; at most {LINES_MAX}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS_MAX:
+            yield number, f"{len(line)} columns; at most {COLUMNS_MAX}"
+        if line != line.rstrip():
+            yield number, "white space at the end of the line"
+        if "\t" in line:
+            yield number, "tab"
+
+
+def include_problems(path, text):
+    room = room_of(path)
+    for number, line in enumerate(text.split("\n"), 1):
+        found = INCLUDE.match(line)
+        if not found:
+            continue
+        name = found[2]
+        folders = THIRD_PARTIES.get(name.split("/")[0])
+        if folders and not any(str(path).startswith(folder + "/") for folder in folders):
+            yield number, f"<{name}> may be included in {', '.join(sorted(folders))} only"
+        if ".." in name.split("/"):
+            yield number, f"include of a path with '..': {name}"
+        if room and name.startswith("rota/"):
+            prefix = re.match(r"rota/((io|http)/)?", name)[0]
+            if prefix not in ROOMS[room][1]:
+                yield number, f"{room} may not include {name}: includes go downwards only"
+    if path.suffix == ".hpp" and "#pragma once" not in text:
+        yield 1, "no #pragma once"
+
+
+def await_problems(text):
+    """GCC 12 drops the body of a coroutine without local variables that awaits in a condition."""
+    for found in re.finditer(r"\b(if|while|switch|for)\s*\(", text):
+        end, depth = found.end(), 1
+        while depth and end < len(text):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        if re.search(r"(?<!= )\bco_await\b", text[found.end() : end]):
+            line = text.count("\n", 0, found.start()) + 1
+            yield line, f"{found[1]} (... co_await): name the value, {found[1]} (auto x = co_await"
+
+
+def covered_elsewhere(files, root):
+    """The exceptions to the rule of stems: what is covered, and what is wrong with the list."""
+    covered, wrong = set(), []
+    listing = root / COVERED_ELSEWHERE
+    lines = listing.read_text().split("\n") if listing.exists() else []
+    existing = {str(path.with_suffix("")) for path in files if path.suffix in {".cpp", ".hpp"}}
+    for number, line in enumerate(lines, 1):
+        if line and not line.startswith("#"):
+            what, _, test = line.partition(": ")
+            covered.add(what)
+            if what not in existing or not (root / test).is_file():
+                wrong.append((Path(COVERED_ELSEWHERE), number, "no such source, or no such test"))
+    return covered, wrong
+
+
+def without_test(files, elsewhere):
+    """Every source and header of a room has a test of the same stem in the mirroring folder."""
+    stems = {}
+    for room, (tests, _) in ROOMS.items():
+        stems[room] = {
+            path.stem
+            for path in files
+            if str(path).startswith(tests + "/") and path.suffix == ".cpp"
+        }
+    for path in files:
+        room = room_of(path)
+        if room and path.suffix in {".cpp", ".hpp"} and path.stem not in stems[room]:
+            if str(path.with_suffix("")) not in elsewhere:
+                stems[room].add(path.stem)  # said once
+                yield path, 1, f"no test {ROOMS[room][0]}/.../{path.stem}.cpp"
+
+
+def unlisted(files, root):
+    """A source that no meson.build names is compiled by nobody."""
+    builds = [path for path in files if path.name == "meson.build"]
+    named = set()
+    for build in builds:
+        listed = re.findall(r"'([^'\n]+\.(?:cpp|hpp))'", (root / build).read_text())
+        named |= {build.parent / name for name in listed}
+    for path in files:
+        if path.suffix == ".cpp" and path.parts[0] in {"framework", "io", "apps", "tests", "bench"}:
+            if path not in named and "consumer" not in path.parts and "tidy" not in path.parts:
+                yield path, 1, "no meson.build lists this file"
+
+
+def problems(root):
+    files = tracked(root)
+    for path in files:
+        if path.suffix not in CODE and path.name not in NO_SUFFIX:
+            continue
+        text = (root / path).read_text()
+        yield from ((path, line, what) for line, what in text_problems(path, text))
+        if path.suffix in {".cpp", ".hpp"}:
+            yield from ((path, line, what) for line, what in include_problems(path, text))
+            yield from ((path, line, what) for line, what in await_problems(text))
+    elsewhere, wrong = covered_elsewhere(files, root)
+    yield from wrong
+    yield from without_test(files, elsewhere)
+    yield from unlisted(files, root)
+
+
+def main():
+    found = 0
+    for path, line, what in problems(Path(sys.argv[1]).resolve()):
+        print(f"{path}:{line}: {what}")
+        found += 1
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Each rule of tidy.py finds what it is for, and nothing in a tree that is in order."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TIDY = Path(__file__).with_name("tidy.py")
+IN_ORDER = {
+    "io/meson.build": "files('src/a.cpp')\n",
+    "io/src/a.cpp": "#include <liburing.h>\n#include <rota/io/a.hpp>\n#include <rota/task.hpp>\n",
+    "io/include/rota/io/a.hpp": "#pragma once\n",
+    "tests/io/meson.build": "files('a.cpp')\n",
+    "tests/io/a.cpp": "#include <catch2/catch_test_macros.hpp>\n",
+}
+
+
+def findings(changes):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {**IN_ORDER, **changes}.items():
+            path = Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        run = subprocess.run(
+            [sys.executable, TIDY, folder], capture_output=True, text=True, check=False
+        )
+        lines = run.stdout.splitlines()
+        assert run.returncode == (1 if lines else 0), run.stderr
+        return lines
+
+
+class Tidy(unittest.TestCase):
+    def finds(self, name, text, what):
+        lines = findings({name: text})
+        self.assertEqual(len(lines), 1, lines)
+        self.assertTrue(lines[0].startswith(name + ":"), lines)
+        self.assertIn(what, lines[0])
+
+    def test_nothing_in_order(self):
+        self.assertEqual(findings({}), [])
+
+    def test_long_file(self):
+        self.finds("io/src/a.cpp", "\n" * 401, "401 lines")
+
+    def test_long_line(self):
+        self.finds("io/src/a.cpp", "//" + "x" * 99 + "\n", "101 columns")
+
+    def test_tab(self):
+        self.finds("io/src/a.cpp", "\tint a;\n", "tab")
+
+    def test_white_space_at_the_end(self):
+        self.finds("io/src/a.cpp", "int a; \n", "white space")
+
+    def test_missing_newline(self):
+        self.finds("io/src/a.cpp", "int a;", "no newline")
+
+    def test_include_upwards(self):
+        self.finds("io/src/a.cpp", "#include <rota/http/b.hpp>\n", "downwards only")
+
+    def test_third_party_out_of_its_room(self):
+        self.finds("io/src/a.cpp", "#include <llhttp.h>\n", "io/http/src only")
+        self.finds("io/include/rota/io/a.hpp", "#pragma once\n#include <liburing.h>\n", "io/src")
+
+    def test_include_of_a_parent(self):
+        self.finds("io/src/a.cpp", '#include "../b.hpp"\n', "'..'")
+
+    def test_no_pragma_once(self):
+        self.finds("io/include/rota/io/a.hpp", "int a;\n", "#pragma once")
+
+    def test_await_in_a_condition(self):
+        for text in ["if (co_await f())\n", "while (a(b) &&\n !co_await f())\n"]:
+            self.finds("io/src/a.cpp", text, "name the value")
+        self.assertEqual(findings({"io/src/a.cpp": "while (bool more = co_await f(1)) {}\n"}), [])
+
+    def test_header_without_test(self):
+        self.finds("io/include/rota/io/b.hpp", "#pragma once\n", "no test tests/io/.../b.cpp")
+
+    def test_header_covered_elsewhere(self):
+        header = {"io/include/rota/io/b.hpp": "#pragma once\n"}
+        listing = "tests/tidy/covered_elsewhere.txt"
+        covered = "io/include/rota/io/b: tests/io/a.cpp\n"
+        self.assertEqual(findings({**header, listing: covered}), [])
+        self.finds(listing, covered, "no such source")
+
+    def test_unlisted_source(self):
+        self.finds("tests/io/b.cpp", "int b;\n", "no meson.build lists")
+
+
+if __name__ == "__main__":
+    unittest.main()
