@@ -242,3 +242,51 @@ TEST_CASE("shapes of awaited expressions destroy everything exactly once") {
     REQUIRE(scheduler.run_task(shapes(&living)) == text.size() * 7 + 34);
     REQUIRE(living == 0);
 }
+
+// GCC 12.2 compiles a coroutine that has no local variable and awaits in the condition of an if,
+// while, for or switch so that its body never runs. Naming the value, which is the rule (a lint
+// holds it), avoids that; each shape here has no other local variable.
+namespace {
+
+rota::task<bool> below(int* count, int limit) { co_return ++*count < limit; }
+
+rota::task<void> loop_while(int* count, int* bodies) {
+    while ([[maybe_unused]] const bool more = co_await below(count, 4))
+        ++*bodies;
+}
+
+rota::task<void> loop_for(int* count, int* bodies) {
+    for (; const bool more = co_await below(count, 4); *bodies += more ? 1 : 0) {
+    }
+}
+
+rota::task<void> branch(int* count, int* bodies) {
+    if ([[maybe_unused]] const bool more = co_await below(count, 4))
+        ++*bodies;
+}
+
+rota::task<void> choose(int* count, int* bodies) {
+    switch (const int n = co_await number(*count); n) {
+    case 0:
+        ++*bodies;
+        break;
+    default:
+        break;
+    }
+}
+
+} // namespace
+
+TEST_CASE("coroutines whose only local variable is an awaited condition run their bodies") {
+    rota::inline_scheduler scheduler;
+    const auto bodies_of = [&](rota::task<void> (*shape)(int*, int*)) {
+        int count = 0;
+        int bodies = 0;
+        scheduler.run_task(shape(&count, &bodies));
+        return bodies;
+    };
+    CHECK(bodies_of(loop_while) == 3);
+    CHECK(bodies_of(loop_for) == 3);
+    CHECK(bodies_of(branch) == 1);
+    CHECK(bodies_of(choose) == 1);
+}

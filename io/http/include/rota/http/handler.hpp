@@ -17,11 +17,12 @@
 namespace rota::http {
 
 /// A request handler, in one of the shapes
-///   response()                            a plain function: the cheapest; it runs on the
-///   connection's worker and must response(const request&)              not block; response(const
-///   request&, std::string) a plain function that wants the content, whole;
-///   task<response>(request&)              a coroutine, which may wait, and read the content in
-///   pieces.
+/// - `response()`: a plain function: the cheapest; it runs on the connection's worker and must not
+///   block;
+/// - `response(const request&)`: the same with the request;
+/// - `response(const request&, std::string)`: a plain function that wants the content, whole;
+/// - `task<response>(request&)`: a coroutine, which may wait, and read the content in pieces.
+///
 /// One object serves every worker at once, so it is called as const. The router keeps it for as
 /// long as it lives itself, so a coroutine lambda that is a handler may capture.
 class handler {
