@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -28,6 +29,11 @@ std::system_error failure(int negative_errno, const char* what) {
     return {-negative_errno, std::system_category(), what};
 }
 
+/// Rings are mapped and unmapped by bare system calls, which ThreadSanitizer does not see: it would
+/// take a ring for another one that had been at its address. Each end of a ring releases to, and
+/// each start acquires from here.
+std::atomic<unsigned> rings{0};
+
 /// Sets a ring up, with half the entries as long as the kernel has no memory for more.
 void set_up(io_uring& ring, unsigned entries, unsigned flags, const char* what) {
     for (;;) {
@@ -35,12 +41,19 @@ void set_up(io_uring& ring, unsigned entries, unsigned flags, const char* what) 
         params.flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
         params.cq_entries = entries * 4;
         const int result = ::io_uring_queue_init_params(entries, &ring, &params);
-        if (result == 0)
+        if (result == 0) {
+            rings.fetch_add(1, std::memory_order_acq_rel);
             return;
+        }
         if (result != -ENOMEM || entries <= 16)
             throw failure(result, what);
         entries /= 2;
     }
+}
+
+void tear_down(io_uring& ring) noexcept {
+    rings.fetch_sub(1, std::memory_order_acq_rel);
+    ::io_uring_queue_exit(&ring);
 }
 
 class uring_read_backend final : public read_backend {
@@ -55,13 +68,13 @@ public:
                "io_uring_setup (read side)");
         wake_fd_ = ::eventfd(0, EFD_CLOEXEC);
         if (wake_fd_ < 0) {
-            ::io_uring_queue_exit(&ring_);
+            tear_down(ring_);
             throw std::system_error(errno, std::system_category(), "eventfd");
         }
     }
 
     ~uring_read_backend() override {
-        ::io_uring_queue_exit(&ring_);
+        tear_down(ring_);
         ::close(wake_fd_);
     }
 
@@ -207,7 +220,7 @@ public:
         set_up(ring_, entries, IORING_SETUP_COOP_TASKRUN, "io_uring_setup (write side)");
         batch_max_ = std::min(batch_max_, *ring_.sq.kring_entries);
     }
-    ~uring_write_backend() override { ::io_uring_queue_exit(&ring_); }
+    ~uring_write_backend() override { tear_down(ring_); }
 
     void send(std::span<send_request> batch) override {
         while (!batch.empty()) {

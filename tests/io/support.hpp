@@ -201,6 +201,8 @@ public:
         : socket_(::socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         sockaddr_storage bound{};
         socklen_t length = sizeof bound;
+        const int yes = 1; // or the kernel finds no port where many connections have just ended
+        ::setsockopt(socket_.fd(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
         if (::bind(socket_.fd(), at.address(), at.length()) != 0 ||
             ::listen(socket_.fd(), backlog) != 0 ||
             ::getsockname(socket_.fd(), reinterpret_cast<sockaddr*>(&bound), &length) != 0)
