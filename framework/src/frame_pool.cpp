@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t class_bytes = 64;
 constexpr std::size_t classes = 16; // up to 1 KiB
-constexpr unsigned kept_per_class = 512;
+constexpr unsigned kept_per_class = 64; // each may hold a page of the heap that is free otherwise
 
 struct block {
     block* next;
