@@ -64,6 +64,7 @@ void routine_registry::add(routine& r) {
             first_->previous_ = &r;
         first_ = &r;
         ++size_;
+        r.home().count_routines(1);
         stopping = stopping_;
     }
     if (stopping) {
@@ -77,6 +78,7 @@ void routine_registry::remove(routine& r) noexcept {
     (r.previous_ != nullptr ? r.previous_->next_in_registry_ : first_) = r.next_in_registry_;
     if (r.next_in_registry_ != nullptr)
         r.next_in_registry_->previous_ = r.previous_;
+    r.home().count_routines(-1);
     if (--size_ == 0)
         emptied_.notify_all();
 }
@@ -121,7 +123,7 @@ bool routine_registry::wait_empty_for(std::chrono::nanoseconds limit) {
 }
 
 assignment::assignment(worker& w) : worker_(&w) {
-    if (!w.add_routine()) {
+    if (!w.add_place()) {
         throw std::logic_error("rota: the worker has ended and takes no routines");
     }
 }

@@ -18,7 +18,7 @@ namespace rota::frame_pool {
 namespace {
 
 constexpr std::size_t class_bytes = 64;
-constexpr std::size_t classes = 16; // up to 1 KiB
+constexpr std::size_t classes = 16;     // up to 1 KiB
 constexpr unsigned kept_per_class = 64; // each may hold a page of the heap that is free otherwise
 
 struct block {

@@ -110,7 +110,7 @@ void routine::finish() noexcept {
     stopped_.notify_all();
     worker& home = home_;
     owner_.registry().remove(*this); // drops the executor's reference
-    home.remove_routine();
+    home.remove_place();
 }
 
 } // namespace rota

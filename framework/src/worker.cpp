@@ -151,7 +151,7 @@ void worker::run() noexcept {
     restore(before);
 }
 
-bool worker::add_routine() noexcept {
+bool worker::add_place() noexcept {
     if ((population_.fetch_add(1, std::memory_order_seq_cst) & ended_bit) == 0) {
         return true;
     }
@@ -159,7 +159,7 @@ bool worker::add_routine() noexcept {
     return false;
 }
 
-void worker::remove_routine() noexcept {
+void worker::remove_place() noexcept {
     if (population_.fetch_sub(1, std::memory_order_seq_cst) == (stopping_bit | 1)) {
         notify(); // run() may return now; a place that was not used is given back by any thread
     }

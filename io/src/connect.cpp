@@ -86,7 +86,8 @@ private:
             cancel_seen_ = true;
         } else {
             ended_ = true;
-            result_ = result;
+            // A connect that runs in a thread of the kernel's is cancelled by interrupting it.
+            result_ = cancelling_ && result == -EINTR ? -ECANCELED : result;
             io_.home.timers().disarm(expiry_);
         }
         if (!ended_ || (cancelling_ && !cancel_seen_))

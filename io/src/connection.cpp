@@ -1,15 +1,19 @@
 #include <rota/io/connection.hpp>
 
 #include <cerrno>
+#include <stop_token>
 #include <system_error>
 #include <utility>
+
+#include <rota/errors.hpp>
+#include <rota/routine.hpp>
 
 #include "connection_core.hpp"
 
 namespace rota::io {
 namespace {
 
-void throw_if_failed(const output& out) {
+[[noreturn]] void throw_failure(const output& out) {
     const int error = out.error();
     throw std::system_error(error != 0 ? error : EPIPE, std::system_category(), "write");
 }
@@ -47,17 +51,27 @@ task<bool> connection::fill_more(deadline until) {
 bool connection::peer_closed() const noexcept { return core_->peer_closed(); }
 
 task<void> connection::write(std::string_view bytes) {
+    const std::stop_token stop = co_await current_stop_token;
+    if (stop.stop_requested())
+        throw operation_cancelled();
     output& out = core_->out();
     if (!out.queue(bytes, true))
-        throw_if_failed(out);
+        throw_failure(out);
     co_await out.below_high_water(std::source_location::current());
+    if (out.error() != 0)
+        throw_failure(out);
 }
 
 task<void> connection::write_owned(std::string bytes) {
+    const std::stop_token stop = co_await current_stop_token;
+    if (stop.stop_requested())
+        throw operation_cancelled();
     output& out = core_->out();
     if (!out.queue_owned(std::move(bytes)))
-        throw_if_failed(out);
+        throw_failure(out);
     co_await out.below_high_water(std::source_location::current());
+    if (out.error() != 0)
+        throw_failure(out);
 }
 
 bool connection::try_write(std::string_view bytes) { return core_->out().queue(bytes, false); }
@@ -66,7 +80,7 @@ task<void> connection::flush() {
     output& out = core_->out();
     co_await out.empty(std::source_location::current());
     if (out.error() != 0)
-        throw_if_failed(out);
+        throw_failure(out);
 }
 
 void connection::shutdown_write() noexcept { core_->out().shutdown(); }

@@ -7,6 +7,20 @@
 #include <unistd.h>
 
 namespace rota::io {
+namespace {
+
+/// The peer sees a reset now, or, through a Unix socket, the end of the stream.
+void reset_socket(int fd) noexcept {
+    // With a linger time of zero, close(2) sends no FIN (man 7 socket).
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    sockaddr nowhere{};
+    nowhere.sa_family = AF_UNSPEC; // dissolves the association of a TCP socket (man 2 connect)
+    if (::connect(fd, &nowhere, sizeof nowhere) != 0)
+        ::shutdown(fd, SHUT_RDWR);
+}
+
+} // namespace
 
 connection_core::connection_core(int fd, worker_io& io, assignment place,
                                  std::function<void()> on_gone)
@@ -177,9 +191,7 @@ void connection_core::close() noexcept {
 void connection_core::abort() noexcept {
     if (life_ == life::ending)
         return;
-    // With a linger time of zero, close(2) sends a reset instead of a FIN (man 7 socket).
-    const linger now{.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    reset_socket(fd_);
     receive_error_ = ECONNABORTED;
     const bool handle_gone = life_ == life::closing;
     output_.fail(ECONNABORTED);

@@ -189,6 +189,8 @@ static task<void> serve_client(std::shared_ptr<server::state> s, accepted_socket
     connection client = open_client(s, std::move(socket), self.home());
     try {
         co_await s->on_client(std::move(client));
+    } catch (const timed_out&) {
+        throw; // the program's own
     } catch (const std::system_error& e) {
         if (!peer_has_gone(e))
             throw;
@@ -276,7 +278,8 @@ static task<void> serve(std::shared_ptr<server::state> s, listeners* open,
     const bool in_time = co_await wait_for_clients(s.get(), acceptors, stopped);
     if (in_time)
         co_return;
-    spdlog::warn("drain: cancelling {} connections", s->connections.load());
+    if (const std::size_t left = s->connections.load(); left != 0)
+        spdlog::warn("drain: cancelling {} connections", left);
     for (const routine_ptr& a : *acceptors)
         a->request_stop();
     s->cancelling.request_stop();

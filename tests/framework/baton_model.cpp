@@ -192,7 +192,7 @@ private:
         return false;
     }
 
-    /// worker::post(), worker::stop() and worker::remove_routine().
+    /// worker::post(), worker::stop() and worker::remove_place().
     bool step_producer(state& s, std::uint8_t& at, kind k) {
         switch (at) {
         case p_add:

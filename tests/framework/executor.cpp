@@ -45,10 +45,12 @@ TEST_CASE("spawn goes where it is told, or where the scheduler says") {
     }
     rota::assignment place = rt.assign();
     rota::worker& w = place.get();
-    const std::size_t before = w.routines();
+    const std::size_t before = w.places();
+    const std::size_t routines = w.routines();
     const auto r = rt.spawn(rota::sleep_for(0s), std::move(place));
     REQUIRE(&r->home() == &w);
-    REQUIRE(w.routines() == before);
+    REQUIRE(w.places() == before);
+    REQUIRE(w.routines() == routines + 1); // a place alone is no routine
     { const rota::assignment unused = rt.assign(); }
     rt.join();
     rt.stop(); // a place that was given back holds nothing up

@@ -83,13 +83,13 @@ TEST_CASE("a store looks only as far as it is asked to") {
     }
     const store::chain taken = s.try_take(4);
     int seen = 0;
-    s.visit(false, [&](const store::job&, const rota::job_status& status) {
+    s.visit(store::part::once_taken, [&](const store::job&, const rota::job_status& status) {
         REQUIRE(status.in_progress);
         ++seen;
         return true;
     });
     REQUIRE(seen == 4);
-    s.visit(true, [&](const store::job& j, const rota::job_status&) {
+    s.visit(store::part::all, [&](const store::job& j, const rota::job_status&) {
         ++seen;
         return j.payload() != 5;
     });

@@ -1,6 +1,7 @@
 #include <rota/task.hpp>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -76,6 +77,14 @@ TEST_CASE("values, references of values and nothing come out of tasks") {
         co_return std::to_string(sum + *pointer + zero);
     };
     REQUIRE(scheduler.run_task(body()) == "42");
+}
+
+TEST_CASE("a value may be returned as a list of its parts") {
+    rota::inline_scheduler scheduler;
+    constexpr auto empty = []() -> rota::task<std::optional<int>> { co_return {}; };
+    constexpr auto pair = []() -> rota::task<std::pair<int, std::string>> { co_return {1, "a"}; };
+    REQUIRE_FALSE(scheduler.run_task(empty()).has_value());
+    REQUIRE(scheduler.run_task(pair()) == std::pair<int, std::string>(1, "a"));
 }
 
 TEST_CASE("exceptions pass through, at once and after a suspension") {

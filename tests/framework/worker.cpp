@@ -205,10 +205,10 @@ TEST_CASE("what is too long for the read side goes on in the worker's own thread
 TEST_CASE("a stop that comes during a lent run ends the thread") {
     driven d;
     job last([&] {
-        d.w->remove_routine();
+        d.w->remove_place();
         d.w->stop();
     });
-    REQUIRE(d.w->add_routine());
+    REQUIRE(d.w->add_place());
     d.run({[&] {
         REQUIRE(d.w->try_lend());
         d.w->post(last);
@@ -281,27 +281,27 @@ TEST_CASE("the hook comes after turns, and work that it makes is done before any
 
 TEST_CASE("places: a worker does not end before the last is given back, and gives none then") {
     driven d;
-    REQUIRE(d.w->add_routine());
-    REQUIRE(d.w->add_routine());
-    REQUIRE(d.w->routines() == 2);
+    REQUIRE(d.w->add_place());
+    REQUIRE(d.w->add_place());
+    REQUIRE(d.w->places() == 2);
     d.run({[&] { d.w->stop(); },
            [&] {
                REQUIRE_FALSE(d.w->ended());
-               d.w->remove_routine();
+               d.w->remove_place();
                REQUIRE_FALSE(d.parking->permit);
-               d.w->remove_routine(); // by another thread: the last wakes it
+               d.w->remove_place(); // by another thread: the last wakes it
                REQUIRE(d.parking->permit);
            }});
     REQUIRE(d.w->ended());
-    REQUIRE_FALSE(d.w->add_routine());
+    REQUIRE_FALSE(d.w->add_place());
     REQUIRE(d.w->routines() == 0);
     REQUIRE_FALSE(d.w->resume()); // it has returned: has to be run again
-    REQUIRE(d.w->add_routine());
+    REQUIRE(d.w->add_place());
     d.run({[&] { d.w->stop(); },
            [&] {
                REQUIRE(d.w->resume()); // still there
                REQUIRE_FALSE(d.w->ended());
-               d.w->remove_routine();
+               d.w->remove_place();
                d.w->stop();
            }});
     REQUIRE(d.w->ended());
@@ -356,7 +356,7 @@ TEST_CASE("producers, a lender and the worker's thread: everything runs, by one 
     constexpr int each = 20'000;
     constexpr std::size_t producers = 2;
     std::vector<counting> items(producers);
-    REQUIRE(w.add_routine());
+    REQUIRE(w.add_place());
     std::jthread own([&] { w.run(); });
     std::atomic<bool> lending = true;
     std::jthread lender([&] {
@@ -385,7 +385,7 @@ TEST_CASE("producers, a lender and the worker's thread: everything runs, by one 
     while (ran < each * static_cast<int>(producers)) {
         std::this_thread::yield(); // hangs if a wake-up is lost
     }
-    w.remove_routine();
+    w.remove_place();
     w.stop();
     own.join();
     lending = false;

@@ -32,17 +32,22 @@ endpoint deserted() { return plain_listener().where(); }
 
 /// A listener whose backlog is full: further connects wait.
 struct full_house {
-    plain_listener listening{endpoint::ip("127.0.0.1", 0), 0};
+    plain_listener listening;
     std::vector<peer> inside;
-    full_house() {
+    explicit full_house(const endpoint& at) : listening(at, 0) {
         for (int i = 0; i < 8; ++i) {
-            peer p(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+            peer p(::socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
             static_cast<void>(
                 ::connect(p.fd(), listening.where().address(), listening.where().length()));
             inside.push_back(std::move(p));
         }
     }
 };
+
+/// TCP, where a connect is under way, and a Unix socket, where the kernel waits for room first.
+endpoint each_kind() {
+    return GENERATE(endpoint::ip("127.0.0.1", 0), endpoint::unix_path("@rota-test-full-house"));
+}
 
 task<bool> cancelled_connect(context* ctx, endpoint to) {
     try {
@@ -67,7 +72,7 @@ TEST_CASE("a refused connect says so") {
 
 TEST_CASE("a connect that nobody answers ends at its deadline") {
     context ctx(options_for(each_combination()));
-    const full_house full;
+    const full_house full(each_kind());
     const std::size_t before = open_descriptors();
     const auto until = std::chrono::steady_clock::now() + 30ms;
     CHECK(ctx.block_on(error_of_connect(&ctx, full.listening.where(), until)) == ETIMEDOUT);
@@ -77,7 +82,7 @@ TEST_CASE("a connect that nobody answers ends at its deadline") {
 
 TEST_CASE("a connect that nobody answers ends when its routine is stopped") {
     context ctx(options_for(each_combination()));
-    const full_house full;
+    const full_house full(each_kind());
     std::atomic<bool> cancelled = false;
     const rota::routine_ptr r =
         ctx.workers().spawn(record_cancelled(&ctx, full.listening.where(), &cancelled));
@@ -86,6 +91,23 @@ TEST_CASE("a connect that nobody answers ends when its routine is stopped") {
     r->request_stop();
     r->wait_stopped();
     CHECK(cancelled);
+}
+
+TEST_CASE("a connect to a full Unix socket goes on when there is room") {
+    context ctx(options_for(each_combination()));
+    full_house full(endpoint::unix_path("@rota-test-full-house"));
+    std::atomic<int> error = -1;
+    constexpr auto body = [](context* c, endpoint to, std::atomic<int>* out) -> task<void> {
+        const int e = co_await error_of_connect(c, to, {});
+        out->store(e);
+    };
+    const rota::routine_ptr r = ctx.workers().spawn(body(&ctx, full.listening.where(), &error));
+    while (r->state() != rota::routine_state::blocked)
+        std::this_thread::yield();
+    CHECK(error == -1);
+    const peer let_in = full.listening.accept();
+    r->wait_stopped();
+    CHECK(error == 0);
 }
 
 TEST_CASE("a Unix socket that is not there is an error of connect") {

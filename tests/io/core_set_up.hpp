@@ -63,7 +63,7 @@ struct set_up {
         }
         CHECK(gone);
         CHECK(home.connections() == 0);
-        CHECK(home.routines() == 0);
+        CHECK(home.places() == 0);
     }
 
     template <class What>

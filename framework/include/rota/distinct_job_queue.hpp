@@ -211,19 +211,19 @@ public:
     /// The keys that are queued, `limit` at most, in the order in which they will be taken.
     [[nodiscard]] std::vector<Key>
     queued(std::size_t limit = std::numeric_limits<std::size_t>::max()) const {
-        return keys(true, false, limit);
+        return keys(false, limit);
     }
     /// The keys that are in progress, `limit` at most, in the order of adding.
     [[nodiscard]] std::vector<Key>
     in_progress(std::size_t limit = std::numeric_limits<std::size_t>::max()) const {
-        return keys(false, true, limit);
+        return keys(true, limit);
     }
     /// Calls `visit(const job&, const job_status&)` in the order of adding until it returns false.
     /// Under the lock, so it must be quick and must not come back to the queue; not for a job's
     /// payload, which may belong to a lease.
     template <class Visit>
     void visit(Visit&& visit) const {
-        store_->visit(true, std::forward<Visit>(visit));
+        store_->visit(store::part::all, std::forward<Visit>(visit));
     }
     [[nodiscard]] std::optional<job_status> status(const Key& key) const {
         return store_->status(key);
@@ -231,9 +231,10 @@ public:
     [[nodiscard]] job_counts counts() const { return store_->counts(); }
 
 private:
-    [[nodiscard]] std::vector<Key> keys(bool fresh_too, bool in_progress, std::size_t limit) const {
+    [[nodiscard]] std::vector<Key> keys(bool in_progress, std::size_t limit) const {
         std::vector<Key> result;
-        store_->visit(fresh_too, [&](const job& j, const job_status& s) {
+        const auto part = in_progress ? store::part::once_taken : store::part::from_queued;
+        store_->visit(part, [&](const job& j, const job_status& s) {
             if (result.size() < limit && s.in_progress == in_progress) {
                 result.push_back(j.key());
             }

@@ -37,7 +37,7 @@ public:
     assignment& operator=(assignment&&) = delete;
     ~assignment() {
         if (worker_ != nullptr)
-            worker_->remove_routine();
+            worker_->remove_place();
     }
     [[nodiscard]] worker& get() const noexcept { return *worker_; }
 

@@ -52,7 +52,7 @@ public:
 template <class Return>
 class generator_result {
 public:
-    template <class U>
+    template <class U = Return>
     requires std::constructible_from<Return, U&&>
     void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
     Return take() { return std::move(*value_); }
@@ -76,7 +76,7 @@ public:
     std::suspend_always final_suspend() const noexcept { return {}; }
     void unhandled_exception() noexcept { error_ = std::current_exception(); }
 
-    template <std::convertible_to<Yield> U>
+    template <std::convertible_to<Yield> U = Yield>
     auto yield_value(U&& value) {
         value_.emplace(std::forward<U>(value));
         return this->yielded();

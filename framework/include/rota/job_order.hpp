@@ -55,6 +55,10 @@ public:
     [[nodiscard]] std::size_t in_progress() const noexcept { return in_progress_; }
     /// The oldest job of all; go on with node::next().
     [[nodiscard]] node* first() const noexcept { return first_; }
+    /// The oldest that is queued; null if none is. Behind it, too, some may be in progress.
+    [[nodiscard]] node* first_queued() const noexcept {
+        return returned_ != nullptr ? returned_ : fresh_;
+    }
     /// The oldest that was never taken: from here on all are queued; null if there is none.
     [[nodiscard]] node* first_fresh() const noexcept { return fresh_; }
 

@@ -224,13 +224,18 @@ public:
         wait_list::wake_chain(consumers);
     }
 
-    /// Calls `visit(job, status)` for the jobs in the order of adding, until it returns false;
-    /// those that were never taken only if `fresh_too`.
+    /// Which part of the list visit() goes through: all jobs, those from the oldest queued one on,
+    /// or those that have been taken at least once.
+    enum class part : std::uint8_t { all, from_queued, once_taken };
+
+    /// Calls `visit(job, status)` for the jobs in the order of adding, until it returns false.
     template <class Visit>
-    void visit(bool fresh_too, Visit&& visit) const {
+    void visit(part which, Visit&& visit) const {
         const std::lock_guard guard(lock_);
-        const job_order::node* const end = fresh_too ? nullptr : order_.first_fresh();
-        for (job_order::node* n = order_.first(); n != end; n = n->next()) {
+        const job_order::node* const end =
+            which == part::once_taken ? order_.first_fresh() : nullptr;
+        job_order::node* n = which == part::from_queued ? order_.first_queued() : order_.first();
+        for (; n != end; n = n->next()) {
             const job& j = *job::of(n);
             if (!visit(j, status_of(j))) {
                 break;

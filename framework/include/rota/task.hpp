@@ -95,7 +95,7 @@ template <class T>
 class task_promise : public promise_base {
 public:
     task<T> get_return_object() noexcept;
-    template <class U>
+    template <class U = T> // so that `co_return {};` is a T
     requires std::constructible_from<T, U&&>
     void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
     T take() {

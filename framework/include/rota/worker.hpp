@@ -87,12 +87,19 @@ public:
     [[nodiscard]] std::size_t connections() const noexcept {
         return connections_.load(std::memory_order_relaxed);
     }
-    /// Takes a place for a routine; false if the worker has ended, and would never run it.
-    [[nodiscard]] bool add_routine() noexcept;
+    /// Takes a place for a routine, or for what a routine may outlive (a connection, a listener);
+    /// false if the worker has ended, and would never run it.
+    [[nodiscard]] bool add_place() noexcept;
     /// Gives the place back.
-    void remove_routine() noexcept;
-    [[nodiscard]] std::size_t routines() const noexcept {
+    void remove_place() noexcept;
+    [[nodiscard]] std::size_t places() const noexcept {
         return static_cast<std::size_t>(population_.load(std::memory_order_acquire) & count_mask);
+    }
+    void count_routines(std::int64_t change) noexcept {
+        routines_.fetch_add(change, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::size_t routines() const noexcept {
+        return static_cast<std::size_t>(routines_.load(std::memory_order_relaxed));
     }
     /// What one completion and the routines that it made ready have cost lately (EWMA, alpha 0.05).
     [[nodiscard]] std::chrono::nanoseconds cost_per_event() const noexcept {
@@ -147,7 +154,7 @@ public:
     static void restore(worker* previous) noexcept;
 
 private:
-    // population_: how many routines have a place here, and in the two highest bits whether stop()
+    // population_: how many places here are taken, and in the two highest bits whether stop()
     // was called and whether run() has returned because of it. One word, so that a place is never
     // given by a worker that ends in the same moment.
     static constexpr std::uint64_t ended_bit = std::uint64_t{1} << 63;
@@ -183,6 +190,7 @@ private:
     // -- any thread
     alignas(64) std::atomic<baton> baton_{baton::running};
     std::atomic<std::int64_t> connections_{0};
+    std::atomic<std::int64_t> routines_{0};
     std::atomic<std::uint64_t> population_{0};
     std::atomic<std::int64_t> inbox_count_{0};
     inbox inbox_;

@@ -43,7 +43,8 @@ public:
     void shutdown_write() noexcept override;
     void abort() noexcept override;
 
-    /// The addresses of both ends (man 2 getpeername, getsockname).
+    /// The addresses of both ends (man 2 getpeername, getsockname). Without a peer any more, peer()
+    /// throws ENOTCONN.
     [[nodiscard]] endpoint peer() const;
     [[nodiscard]] endpoint local() const;
     /// The socket, for getsockopt and setsockopt. Owned by the connection; neither read, write nor
