@@ -9,6 +9,12 @@
 namespace rota_http {
 namespace {
 
+/// Compilers put the result's type before the name of a function, and all of a coroutine's behind.
+std::string_view name_of(std::string_view function) {
+    const std::string_view head = function.substr(0, function.find('('));
+    return head.substr(head.rfind(' ') + 1);
+}
+
 using rota::http::response;
 
 /// Of a server with very many connections only so many are listed.
@@ -66,7 +72,8 @@ std::string tasks_json(const std::vector<rota::blocked_routine>& blocked,
         const rota::blocked_routine& r = blocked[i];
         const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now - r.since);
         w.begin_object().member("id", r.id).member("name", r.name).member("what", r.what);
-        w.member("where", r.file + ':' + std::to_string(r.line)).member("function", r.function);
+        w.member("where", r.file + ':' + std::to_string(r.line))
+            .member("function", name_of(r.function));
         w.member("since_ms", std::max<std::int64_t>(since.count(), 0));
         w.member("worker", r.worker).end_object();
     }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -34,8 +35,19 @@ rota::io::context_options context_options(const settings& from) {
     return options;
 }
 
+/// For a log in which what a client says stands in quotes.
+std::string quotable(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '"' || c == '\\')
+            result += '\\';
+        result += c;
+    }
+    return result;
+}
+
 void log_access(const rota::http::access_entry& entry) {
-    spdlog::info("{} \"{} {}\" {} {} bytes {} us", entry.peer, entry.method, entry.target,
+    spdlog::info("{} \"{} {}\" {} {} bytes {} us", entry.peer, entry.method, quotable(entry.target),
                  entry.status, entry.bytes_sent, entry.took.count());
 }
 
@@ -50,7 +62,7 @@ std::size_t possible_connections(std::size_t wanted) {
     return possible;
 }
 
-/// Whoever looks for the file never sees half of it.
+/// Whoever looks for the file never sees half of it. Throws std::system_error.
 void write_port_file(const std::string& path, std::uint16_t port) {
     const std::string half = path + ".new";
     std::FILE* const file = std::fopen(half.c_str(), "w");
@@ -58,8 +70,7 @@ void write_port_file(const std::string& path, std::uint16_t port) {
     if (file != nullptr)
         written &= std::fclose(file) == 0;
     if (!written || std::rename(half.c_str(), path.c_str()) != 0) {
-        spdlog::error("cannot write {}: {}", path,
-                      std::system_category().default_error_condition(errno).message());
+        throw std::system_error(errno, std::system_category(), "cannot write " + path);
     }
 }
 
@@ -117,7 +128,16 @@ void program::announce(const std::string& port_file) const {
 }
 
 void program::run() {
-    const std::jthread announcer([this] { announce(settings_.port_file); });
+    std::exception_ptr unannounced;
+    std::jthread announcer([this, &unannounced] {
+        try {
+            announce(settings_.port_file);
+        } catch (...) { // whoever looks for the file would wait for ever
+            unannounced = std::current_exception();
+            server_.drain();
+            server_.drain();
+        }
+    });
     const std::stop_callback on_drain(server_.drain_token(), drain_queues{&queues_});
     const rota::routine_ptr leases =
         context_.workers().spawn(queues_.end_leases(), {.name = "end of leases"});
@@ -127,10 +147,15 @@ void program::run() {
     } catch (...) {
         error = std::current_exception();
     }
+    announcer.join();
     leases->request_stop();
     leases->wait_stopped();
-    if (error)
-        std::rethrow_exception(error);
+    if (!settings_.port_file.empty())
+        std::remove(settings_.port_file.c_str());
+    for (const std::exception_ptr& e : {unannounced, error}) {
+        if (e)
+            std::rethrow_exception(e);
+    }
 }
 
 } // namespace rota_http

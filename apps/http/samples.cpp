@@ -74,25 +74,21 @@ response stream_lines(const request& req) {
 
 // --- /echo ---
 
-task<void> echo_on(body_reader* from, std::string begin, std::uint64_t bytes_max, body_writer* to) {
-    std::uint64_t echoed = begin.size();
+/// Content that turns out to be too large cuts the connection: the answer has begun.
+task<void> echo_on(body_reader* from, std::string begin, body_writer* to) {
     co_await to->write_owned(std::move(begin));
     for (;;) {
         const std::string_view piece = co_await from->read();
         if (piece.empty())
             co_return;
-        echoed += piece.size();
-        if (echoed > bytes_max)
-            throw http_error(413, "content too large"); // cuts the connection: the answer has begun
         co_await to->write(piece);
     }
 }
 
-response echo_as_it_comes(body_reader& from, std::string begin, std::uint64_t bytes_max,
-                          std::string_view type) {
+response echo_as_it_comes(body_reader& from, std::string begin, std::string_view type) {
     const std::optional<std::uint64_t> length = from.length();
-    auto producer = [&from, bytes_max, begin = std::move(begin)](body_writer& to) mutable {
-        return echo_on(&from, std::move(begin), bytes_max, &to);
+    auto producer = [&from, begin = std::move(begin)](body_writer& to) mutable {
+        return echo_on(&from, std::move(begin), &to);
     };
     return length ? response::stream(*length, std::move(producer), type)
                   : response::stream(std::move(producer), type);
@@ -104,19 +100,16 @@ response echo_as_it_comes(body_reader& from, std::string begin, std::uint64_t by
 task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_memory> memory) {
     const std::string type(req->header("Content-Type").value_or("application/octet-stream"));
     body_reader& body = req->body();
-    if (body.length().value_or(0) > bytes_max)
-        throw http_error(413, "content too large");
+    body.limit(bytes_max);
     const auto room = std::make_shared<echo_memory::share>(*memory);
     std::string content;
     for (;;) {
         const std::string_view piece = co_await body.read();
         if (piece.empty())
             break;
-        if (piece.size() > bytes_max - content.size())
-            throw http_error(413, "content too large");
         content.append(piece);
         if (!room->reach(content.size())) {
-            response streamed = echo_as_it_comes(body, std::move(content), bytes_max, type);
+            response streamed = echo_as_it_comes(body, std::move(content), type);
             co_return std::move(streamed);
         }
     }

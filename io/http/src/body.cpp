@@ -8,10 +8,8 @@ namespace rota::http {
 
 task<std::string> body_reader::read_all(std::size_t bytes_max) {
     std::string whole;
-    const auto announced = length();
-    if (announced && *announced > bytes_max)
-        throw http_error(413, "content too large");
-    if (announced) {
+    limit(bytes_max);
+    if (const auto announced = length()) {
         // What is announced need not come: memory is taken as it does.
         constexpr std::uint64_t believed_max = 65'536;
         whole.reserve(static_cast<std::size_t>(std::min(*announced, believed_max)));

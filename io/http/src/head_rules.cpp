@@ -145,6 +145,9 @@ check_result apply_head_rules(request_head& head) {
         }
         if (head.minor == 0)
             return parse_error{400, "Transfer-Encoding in HTTP/1.0"};
+        // RFC 9112 section 6.3: without chunked at its end nobody knows where the content ends.
+        if (!found.chunked)
+            return parse_error{400, "chunked is not the last transfer coding"};
         if (found.unknown_coding)
             return parse_error{501, "unknown transfer coding"};
     }

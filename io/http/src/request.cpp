@@ -20,6 +20,7 @@ class empty_body final : public body_reader {
 public:
     task<std::string_view> read() override { co_return std::string_view{}; }
     [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override { return 0; }
+    void limit(std::uint64_t) override {}
     [[nodiscard]] header_list trailers() const noexcept override { return {nullptr, none_}; }
 
 private:

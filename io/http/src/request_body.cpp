@@ -1,6 +1,7 @@
 #include "request_body.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <rota/errors.hpp>
 #include <rota/http/error.hpp>
@@ -20,6 +21,22 @@ std::optional<std::uint64_t> request_body::length() const noexcept {
     if (parser_.head().chunked)
         return std::nullopt;
     return parser_.head().content_length;
+}
+
+void request_body::limit(std::uint64_t bytes) {
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    if (parser_.limit_body(bytes < most - received_ ? received_ + bytes : most))
+        return;
+    failed_ = true;
+    throw http_error(413, "content too large");
+}
+
+void request_body::drop_arrived() {
+    parse_event event = parse_event::body;
+    while (event == parse_event::body)
+        event = advance();
+    if (event == parse_event::error)
+        failed_ = true;
 }
 
 bool request_body::continue_owed() const noexcept {

@@ -32,18 +32,22 @@ public:
 
     task<std::string_view> read() override;
     [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override;
+    void limit(std::uint64_t bytes) override;
     [[nodiscard]] header_list trailers() const noexcept override { return parser_.trailers(); }
 
     /// Reads and drops what is left, up to `bytes_max` bytes. False if that did not get to the end.
     [[nodiscard]] task<bool> drain(std::uint64_t bytes_max);
     /// Drops the piece that was read last.
     void release() noexcept;
+    /// Drops what has arrived, after the handler has ended.
+    void drop_arrived();
 
     /// Reading failed: the position in the input is lost, and the connection with it.
     [[nodiscard]] bool failed() const noexcept { return failed_; }
-    /// How much of an announced length has not been read.
-    [[nodiscard]] std::uint64_t left() const noexcept {
-        return length().value_or(received_) - received_;
+    /// How much of an announced length has not been read; nothing if none was announced.
+    [[nodiscard]] std::optional<std::uint64_t> left() const noexcept {
+        const auto announced = length();
+        return announced ? std::optional(*announced - received_) : std::nullopt;
     }
     /// Bytes of the input that the last piece still holds.
     [[nodiscard]] std::size_t held() const noexcept { return piece_bytes_; }

@@ -10,6 +10,8 @@ namespace {
 
 /// A buffer that grew beyond this for one request is given back at its end.
 constexpr std::size_t kept_capacity_max = 4'096;
+/// No chunk is larger, whatever the limits allow: nobody means such a number.
+constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
 
 void clear_and_trim(std::string& text) {
     text.clear();
@@ -54,6 +56,7 @@ void request_parser::reset() noexcept {
     partial_line_.clear();
     trailers_.clear();
     line_start_ = 0;
+    body_max_ = limits_->body_bytes_max;
     body_left_ = 0;
     body_received_ = 0;
     piece_ = {};
@@ -65,6 +68,14 @@ void request_parser::reset() noexcept {
 
 bool request_parser::started() const noexcept {
     return state_ != state::request_line || buffer_.size() > line_start_;
+}
+
+bool request_parser::limit_body(std::uint64_t bytes) noexcept {
+    body_max_ = std::min(body_max_, bytes);
+    if (!head_.chunked)
+        return head_.content_length <= body_max_;
+    const std::uint64_t announced = state_ == state::chunk_data ? body_left_ : 0;
+    return body_received_ <= body_max_ && announced <= body_max_ - body_received_;
 }
 
 void request_parser::keep_head() {
@@ -244,7 +255,7 @@ parse_event request_parser::on_request_line(std::string_view line, std::string_v
 parse_event request_parser::on_head_end(std::string_view line) {
     if (auto wrong = apply_head_rules(head_))
         return fail(*wrong);
-    if (head_.content_length > limits_->body_bytes_max)
+    if (head_.content_length > body_max_)
         return fail({413, "content too large"});
     // The rules and llhttp must agree where this message ends, or somebody else will not.
     if (!grammar_.execute(line) || !grammar_.head_complete() ||
@@ -348,7 +359,7 @@ parse_event request_parser::on_chunk_line(std::string_view line, std::string_vie
     if (!grammar_.execute(line))
         return fail({400, "malformed chunk framing"});
     body_left_ = grammar_.chunk_size();
-    if (body_left_ > limits_->body_bytes_max - body_received_) {
+    if (body_left_ > chunk_bytes_max || body_left_ > body_max_ - body_received_) {
         return fail({413, "content too large"});
     }
     state_ = body_left_ > 0 ? state::chunk_data : state::trailers;

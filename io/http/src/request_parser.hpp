@@ -43,7 +43,8 @@ public:
     };
 
     /// `limits` outlives the parser.
-    explicit request_parser(const parser_limits& limits) noexcept : limits_(&limits) {}
+    explicit request_parser(const parser_limits& limits) noexcept
+        : limits_(&limits), body_max_(limits.body_bytes_max) {}
 
     /// Takes bytes that follow those taken before, up to the next event. With `complete` nothing is
     /// taken.
@@ -51,6 +52,10 @@ public:
 
     /// Ready for the next message.
     void reset() noexcept;
+
+    /// From here on the message may have no more content than `bytes` in all, nor than the limits
+    /// say. False if more has been announced already.
+    [[nodiscard]] bool limit_body(std::uint64_t bytes) noexcept;
 
     /// Copies the head into the parser if it is not there yet: the bytes given to feed() may go
     /// away.
@@ -105,10 +110,11 @@ private:
     const parser_limits* limits_;
     grammar grammar_;
     request_head head_;
-    std::string buffer_;          // the head, when it came in pieces or was kept
-    std::size_t line_start_ = 0;  // in the head: where the current line starts
-    std::uint64_t body_left_ = 0; // of the sized body, or of the chunk
-    std::uint64_t body_received_ = 0;
+    std::string buffer_;              // the head, when it came in pieces or was kept
+    std::size_t line_start_ = 0;      // in the head: where the current line starts
+    std::uint64_t body_max_;          // of this message
+    std::uint64_t body_left_ = 0;     // of the sized body, or of the chunk
+    std::uint64_t body_received_ = 0; // of the chunked body
     std::string_view piece_;
     std::string partial_line_; // of the chunked framing
     std::string trailer_text_;

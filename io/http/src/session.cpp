@@ -107,6 +107,8 @@ task<session::progress> session::wait_for_head() {
     }
     if (idle)
         watch_.leave_idle();
+    if (drained)
+        co_await wait_for_last_request();
     // A request that came together with the drain is still served.
     if (more || !wire_.buffered().empty())
         co_return progress::go_on;
@@ -118,6 +120,14 @@ task<session::progress> session::wait_for_head() {
         answer_bad_request(400, "the request ends too early");
     }
     co_return progress::close;
+}
+
+task<void> session::wait_for_last_request() {
+    try {
+        const auto until = home_.now() + limits_.drain_grace;
+        co_await wire_.stream().fill(until);
+    } catch (const timed_out&) { // there is none
+    }
 }
 
 // --- Answering ---
@@ -135,8 +145,8 @@ bool session::answer_directly() {
     match_ = routes_.resolve(*request_);
     const handler::plain* function = routes_.direct(match_);
     const bool unrouted = match_.target == nullptr && routes_.plain_fallback();
-    if (function == nullptr && !unrouted)
-        return false;
+    if ((function == nullptr && !unrouted) || parser_.head().chunked)
+        return false; // chunks behind the head may have to be dropped before the answer
     try {
         if (unrouted) {
             ready_.emplace(router::fallback(*request_, match_));
@@ -176,10 +186,23 @@ task<session::progress> session::answer_by_dispatch() {
     }
     if (answer->streamed())
         co_return co_await send_streamed(&*answer);
+    if (!parser_.complete() && !body_.failed())
+        body_.drop_arrived();
     if (!is_small(*answer))
         co_return co_await send_large(&*answer);
     append_small(*answer);
     co_return progress::go_on;
+}
+
+/// Whether content that has not arrived yet will be read and thrown away to keep the connection.
+bool session::will_drop_rest(const response& answer) {
+    // A client that waits for "100 Continue" may send the content now, or not: there is no telling
+    // what comes next.
+    if (body_.continue_owed())
+        return false;
+    if (const auto left = body_.left())
+        return *left <= limits_.drain_bytes_max;
+    return answer.streamed(); // the producer may read it; else nobody knows where its end is
 }
 
 /// Decides whether the connection goes on behind this answer, as its head is about to say.
@@ -191,12 +214,8 @@ exchange session::begin_answer(const response& answer) {
     // What has arrived when the server drains is still served; the last of it says so.
     if (watch_.draining() && wire_.buffered().size() <= head_bytes_ + body_.held())
         with_.keep_alive = false;
-    if (!parser_.complete()) {
-        // A client that waits for "100 Continue" may send the content now, or not: there is no
-        // telling what comes next.
-        if (body_.continue_owed() || body_.left() > limits_.drain_bytes_max)
-            with_.keep_alive = false;
-    }
+    if (!parser_.complete() && !will_drop_rest(answer))
+        with_.keep_alive = false;
     body_.stop_inviting();
     return with_;
 }

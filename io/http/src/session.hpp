@@ -53,6 +53,7 @@ private:
     // -- reading a head
     [[nodiscard]] parse_event next_head();
     [[nodiscard]] task<progress> wait_for_head();
+    [[nodiscard]] task<void> wait_for_last_request();
     [[nodiscard]] time_point head_deadline();
 
     // -- answering
@@ -62,6 +63,7 @@ private:
     [[nodiscard]] task<progress> send_large(response* answer);
     void answer_bad_request(int status, const char* reason);
     void append_small(const response& answer);
+    [[nodiscard]] bool will_drop_rest(const response& answer);
     [[nodiscard]] exchange begin_answer(const response& answer) override;
     void consume_head() noexcept { wire_.consume(std::exchange(head_bytes_, 0)); }
     void account(int status);

@@ -142,6 +142,12 @@ def test_echo_refuses(server):
         client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                        b"3\r\nabc\r\nz\r\n")
         check(read_answer(client)[0].startswith(b"HTTP/1.1 400 "), "bad chunk")
+    for size in (b"800001", b"FFFFFFFFFFFFFFFF"):  # refused before any of it comes
+        with server.connect() as client:
+            client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                           + size + b"\r\n")
+            head = read_answer(client)[0]
+            check(head.startswith(b"HTTP/1.1 413 ") and b"\r\nConnection: close" in head, head)
     with server.connect() as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n"
                        b"Expect: 100-continue\r\n\r\n")

@@ -208,5 +208,19 @@ def test_the_port_file_is_whole(program, options):
         check(not Path(f"{server.port_file}.new").exists(), "nothing is left over")
 
 
+def test_the_port_file_goes_with_the_program(program, options):
+    with RotaHttp(program, *options) as server:
+        server.signal(signal.SIGTERM)
+        equal(server.wait(), 0)
+        check(not Path(server.port_file).exists(), "it is left over")
+
+
+def test_a_port_file_that_cannot_be_written_ends_the_program(program, options):
+    run = subprocess.run([program, "--port", "0", "--port-file", "/nonexistent/port", *options],
+                         capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    equal(run.returncode, 1)
+    check("rota-http: cannot write /nonexistent/port" in run.stderr, run.stderr)
+
+
 if __name__ == "__main__":
     run_tests(globals(), sys.argv[1], sys.argv[2:])

@@ -222,14 +222,25 @@ def test_what_is_wrong_is_told(server):
         problem(400, "invalid_request", ack, body)
     problem(413, "payload_too_large", jobs, json.dumps({"payload": "x" * 262_143}))
     problem(413, "content_too_large", jobs, "x" * 1_048_577)
-    problem(415, "unsupported_media_type", jobs, "{}", {"Content-Type": "text/plain"})
-    problem(415, "unsupported_media_type", take, "{}", {"Content-Type": "text/plain"})
+    problem(415, "unsupported_media_type", take, "{}", {"Content-Type": "application/x-ndjson"})
     problem(400, "bad_queue_name", "/v1/queues/a%20b/take", "{}")
     equal(server.get("/v1/queues/a%2Fb").status, 400)
     equal(server.get(f"{queue.path}?limit=0").status, 400)
     equal(server.get(jobs).status, 405)
     equal(queue.keys(), [[], []])
     equal(queue.add("x" * 262_142).status, 201)
+
+
+def test_json_is_taken_under_any_name(server):
+    queue = Queue(server)
+    for i, name in enumerate(("text/plain", "application/x-www-form-urlencoded")):
+        body = json.dumps({"payload": i})
+        answer = server.request("POST", f"{queue.path}/jobs", body, {"Content-Type": name})
+        equal(answer.status, 201, answer.body)
+    for i, name in enumerate(("application/ndjson", "application/jsonl")):
+        body = json.dumps({"payload": -i}) + "\n"
+        answer = server.request("POST", f"{queue.path}/jobs", body, {"Content-Type": name})
+        equal(answer.headers["Content-Type"], "application/x-ndjson", answer.body)
 
 
 def test_charset_and_case_of_the_type_do_not_matter(server):

@@ -26,6 +26,10 @@ public:
         co_return std::string_view(current_);
     }
     [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override { return length_; }
+    void limit(std::uint64_t bytes) override {
+        if (length_.value_or(0) > bytes)
+            throw http_error(413, "content too large");
+    }
     [[nodiscard]] header_list trailers() const noexcept override { return {nullptr, none_}; }
     [[nodiscard]] std::size_t left() const noexcept { return list_.size(); }
 

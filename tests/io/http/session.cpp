@@ -245,15 +245,27 @@ TEST_CASE("a client that goes away is no error") {
     CHECK(busy.errors().empty());
 }
 
-TEST_CASE("when the server drains, the idle go at once and the busy after their answer") {
+TEST_CASE("when the server drains, the idle go soon and the busy after their answer") {
     session_driver idle(sample());
     CHECK(idle.exchange(get_plain) == plain_answer);
     idle.drain();
+    idle.advance(99ms);
+    CHECK_FALSE(idle.ended());
+    idle.advance(1ms);
     CHECK(idle.ended_well());
 
     session_driver fresh(sample());
     fresh.drain();
+    fresh.advance(100ms);
     CHECK(fresh.ended_well());
+
+    // A request that was on its way is served, and told that it is the last.
+    session_driver on_its_way(sample());
+    CHECK(on_its_way.exchange(get_plain) == plain_answer);
+    on_its_way.drain();
+    on_its_way.advance(50ms);
+    CHECK(on_its_way.exchange(get_plain) == text_answer("plain", "Connection: close\r\n"));
+    CHECK(on_its_way.stream().write_ended());
 
     const std::string close = "Connection: close\r\n";
     session_driver half(sample());

@@ -24,8 +24,12 @@ class body_reader {
 public:
     /// The next piece; empty at the end, and then again. Valid until the next call.
     virtual task<std::string_view> read() = 0;
-    /// What is left, whole. Throws http_error(413) for more than `bytes_max` (the server's own
-    /// limit holds anyway).
+    /// The handler takes no more than `bytes` of what is left: http_error(413) as soon as more is
+    /// announced, here by the length, in read() by the size of a chunk. The server's own limit
+    /// holds anyway.
+    virtual void limit(std::uint64_t bytes) = 0;
+    /// What is left, whole. Throws http_error(413) for more than `bytes_max`, as soon as it is
+    /// announced.
     task<std::string> read_all(std::size_t bytes_max = std::numeric_limits<std::size_t>::max());
     /// The length that the client announced, if it did.
     [[nodiscard]] virtual std::optional<std::uint64_t> length() const noexcept = 0;

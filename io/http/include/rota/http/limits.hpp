@@ -37,6 +37,9 @@ struct server_limits {
     milliseconds header_timeout{10'000};
     /// Between two requests; then the connection is closed without a word.
     milliseconds idle_timeout{60'000};
+    /// How long an idle connection is kept when the server drains: for the request that its client
+    /// has just sent, which is answered with "Connection: close".
+    milliseconds drain_grace{100};
     /// Time spent waiting for one body in all; then 408.
     milliseconds body_timeout{300'000};
     /// A body may also not be slower than this after `body_grace`; then 408. 0: no minimum.
@@ -51,8 +54,8 @@ struct server_limits {
     std::uint64_t drain_bytes_max = 65'536;
     /// After an error answer input is thrown away for this long, and this much, so that a client
     /// which is still sending can read the answer before it sees a reset (RFC 9112 section 9.6).
-    milliseconds linger_timeout{2'000};
-    std::uint64_t linger_bytes_max = 1'048'576;
+    milliseconds linger_timeout{5'000};
+    std::uint64_t linger_bytes_max = 67'108'864;
     /// Answers to pipelined requests are gathered up to here before they are handed to the stream.
     std::size_t output_batch_bytes = 32'768;
 };
