@@ -162,7 +162,7 @@ TEST_CASE("a request that cannot be read is answered, and the connection lingers
               .empty()); // read, so that the answer is not overtaken by a reset
     CHECK(s.stream().buffered().empty());
     CHECK_FALSE(s.ended());
-    s.advance(2s);
+    s.advance(5s);
     CHECK(s.ended_well());
     CHECK(s.log().back() == "GET / 400");
     CHECK(s.metrics().responses_by_class[3] == 1);
