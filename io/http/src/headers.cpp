@@ -45,6 +45,20 @@ void headers::append_trusted(std::string_view lines) {
     overflow_.append(lines);
 }
 
+void headers::append_trusted_type(std::string_view type) {
+    static constexpr std::string_view name = "Content-Type: ";
+    const std::size_t size = name.size() + type.size() + 2;
+    if (!overflow_.empty() || inline_size_ + size > inline_capacity) {
+        append_trusted(std::string(name).append(type).append("\r\n"));
+        return;
+    }
+    char* const at = inline_.data() + inline_size_;
+    std::memcpy(at, name.data(), name.size());
+    std::memcpy(at + name.size(), type.data(), type.size());
+    std::memcpy(at + name.size() + type.size(), "\r\n", 2);
+    inline_size_ = static_cast<std::uint8_t>(inline_size_ + size);
+}
+
 void headers::add(std::string_view name, std::string_view value) {
     value = syntax::trim(value);
     check_field(name, value);

@@ -75,11 +75,11 @@ std::vector<std::pair<std::string, std::string>> request::query_parameters() con
 }
 
 std::string_view request::param(std::string_view name) const {
-    if (route_.names != nullptr) {
-        for (std::size_t i = 0; i < route_.names->size(); ++i) {
-            if ((*route_.names)[i] != name)
+    if (route_ != nullptr && route_->names != nullptr) {
+        for (std::size_t i = 0; i < route_->names->size(); ++i) {
+            if ((*route_->names)[i] != name)
                 continue;
-            return path().substr(route_.values[i].offset, route_.values[i].size);
+            return path().substr(route_->values[i].offset, route_->values[i].size);
         }
     }
     throw std::out_of_range("the route has no parameter " + std::string(name));
@@ -96,7 +96,7 @@ std::string_view request::prepare_path() {
     return path();
 }
 
-void request::set_route(const route_values& found) noexcept {
+void request::set_route(const route_values* found) noexcept {
     route_ = found;
     if (head_->path_escaped) {
         std::replace(decoded_path_.begin(), decoded_path_.end(), encoded_slash, '/');

@@ -40,13 +40,16 @@ std::string_view after_scheme(std::string_view target) noexcept {
 }
 
 check_result set_path_and_query(std::string_view text, request_head& head) {
-    const std::size_t mark = text.find('?');
-    const std::string_view path = text.substr(0, mark);
+    std::size_t end = 0;
+    bool escaped = false;
+    for (; end < text.size() && text[end] != '?'; ++end)
+        escaped |= text[end] == '%';
+    const std::string_view path = text.substr(0, end);
     head.path = span_of(head, path);
-    if (mark != std::string_view::npos)
-        head.query = span_of(head, text.substr(mark + 1));
-    head.path_escaped = path.find('%') != std::string_view::npos;
-    if (head.path_escaped && !valid_escapes(path)) {
+    if (end < text.size())
+        head.query = span_of(head, text.substr(end + 1));
+    head.path_escaped = escaped;
+    if (escaped && !valid_escapes(path)) {
         return parse_error{400, "bad percent-encoding in the path"};
     }
     return std::nullopt;
@@ -82,8 +85,12 @@ check_result parse_authority(std::string_view target, request_head& head) {
 
 check_result parse_target(std::string_view target, request_head& head) {
     head.target = span_of(head, target);
-    if (target.find('#') != std::string_view::npos)
-        return bad_target;
+    for (const char c : target) {
+        if (c == ' ')
+            return malformed;
+        if (c == '#')
+            return bad_target;
+    }
     if (head.method == method::connect)
         return parse_authority(target, head);
     if (target.front() == '/') {
@@ -103,6 +110,12 @@ check_result parse_target(std::string_view target, request_head& head) {
 } // namespace
 
 check_result parse_request_line(std::string_view line, request_head& head) {
+    // What nearly every request says.
+    if (line.size() > 13 && line.starts_with("GET ") && line.ends_with(" HTTP/1.1")) {
+        head.minor = 1;
+        head.method = method::get;
+        return parse_target(line.substr(4, line.size() - 13), head);
+    }
     const std::size_t first = line.find(' ');
     const std::size_t last = line.rfind(' ');
     if (first == last)
@@ -110,9 +123,8 @@ check_result parse_request_line(std::string_view line, request_head& head) {
     const std::string_view name = line.substr(0, first);
     const std::string_view target = line.substr(first + 1, last - first - 1);
     const std::string_view version = line.substr(last + 1);
-    if (!syntax::is_token(name) || target.empty() || target.find(' ') != std::string_view::npos) {
+    if (!syntax::is_token(name) || target.empty() || target.find(' ') != std::string_view::npos)
         return malformed;
-    }
     if (version.size() != 8 || !version.starts_with("HTTP/") || !syntax::is_digit(version[5]) ||
         version[6] != '.' || !syntax::is_digit(version[7])) {
         return malformed;
@@ -140,13 +152,13 @@ bool valid_host(std::string_view text) noexcept {
         }
         ++end;
     } else {
-        for (; end < text.size() && text[end] != ':'; ++end) {
-            if (text[end] == '%') {
-                if (end + 2 >= text.size() || syntax::hex_value(text[end + 1]) < 0 ||
-                    syntax::hex_value(text[end + 2]) < 0) {
-                    return false;
-                }
-            } else if (!syntax::is_host_char(text[end])) {
+        for (;; end += 3) {
+            while (end < text.size() && syntax::is_host_char(text[end]))
+                ++end;
+            if (end == text.size() || text[end] == ':')
+                break;
+            if (text[end] != '%' || end + 2 >= text.size() ||
+                syntax::hex_value(text[end + 1]) < 0 || syntax::hex_value(text[end + 2]) < 0) {
                 return false;
             }
         }

@@ -47,10 +47,7 @@ request_parser::result request_parser::feed(std::string_view bytes) {
 
 void request_parser::reset() noexcept {
     grammar_.reset();
-    head_.fields.clear();
-    std::vector<field_span> fields = std::move(head_.fields);
-    head_ = request_head{};
-    head_.fields = std::move(fields);
+    head_.reset();
     clear_and_trim(buffer_);
     clear_and_trim(trailer_text_);
     partial_line_.clear();

@@ -19,7 +19,7 @@ response::response(int status) : status_(checked_status(status)) {}
 
 response response::text(std::string body) {
     response answer;
-    answer.headers_.append_trusted("Content-Type: text/plain; charset=utf-8\r\n");
+    answer.headers_.append_trusted_type("text/plain; charset=utf-8");
     answer.owned_ = std::move(body);
     answer.kind_ = kind::owned;
     return answer;
@@ -27,7 +27,7 @@ response response::text(std::string body) {
 
 response response::html(std::string body) {
     response answer;
-    answer.headers_.append_trusted("Content-Type: text/html; charset=utf-8\r\n");
+    answer.headers_.append_trusted_type("text/html; charset=utf-8");
     answer.owned_ = std::move(body);
     answer.kind_ = kind::owned;
     return answer;
@@ -35,7 +35,7 @@ response response::html(std::string body) {
 
 response response::json(std::string body) {
     response answer;
-    answer.headers_.append_trusted("Content-Type: application/json\r\n");
+    answer.headers_.append_trusted_type("application/json");
     answer.owned_ = std::move(body);
     answer.kind_ = kind::owned;
     return answer;
@@ -51,9 +51,7 @@ response response::with_body(std::string body, std::string_view content_type) {
 
 response response::fixed(literal body, literal content_type) {
     response answer;
-    answer.headers_.append_trusted("Content-Type: ");
-    answer.headers_.append_trusted(content_type.text);
-    answer.headers_.append_trusted("\r\n");
+    answer.headers_.append_trusted_type(content_type.text);
     answer.fixed_ = body.text;
     return answer;
 }

@@ -124,9 +124,9 @@ parsed_pattern::parsed_pattern(std::string_view pattern) {
     }
 }
 
-void insert_route(route_node& root, const route& added) {
+void route_tree::insert(const route& added) {
     const parsed_pattern pattern(added.pattern);
-    route_node* node = &root;
+    route_node* node = &root_;
     for (const auto& segment : pattern.segments) {
         if (!segment.parameter) {
             node = &node->child_or_new(segment.text);
@@ -146,10 +146,15 @@ void insert_route(route_node& root, const route& added) {
     }
     place = &added;
     ends->methods.insert(added.method);
+    if (pattern.parameters.empty() && !added.pattern.empty())
+        plain_.emplace(added.pattern, ends.get());
 }
 
-void find_route(const route_node& root, method m, std::string_view path, route_match& found) {
-    search{m, path, found}.descend(root, 1);
+void route_tree::find(method m, std::string_view path, route_match& found) const {
+    search looking{m, path, found};
+    const auto plain = plain_.find(path);
+    if (plain == plain_.end() || !looking.take(*plain->second))
+        looking.descend(root_, 1);
 }
 
 } // namespace rota::http::detail

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <rota/http/router.hpp>
@@ -43,9 +45,25 @@ struct parsed_pattern {
     bool wildcard = false;
 };
 
-/// Puts a route into the tree. Throws std::invalid_argument if its place is taken.
-void insert_route(route_node& root, const route& added);
+/// All patterns: as a tree, and those without parameters by their text, too, because for them one
+/// look is enough: text wins over everything else.
+class route_tree {
+public:
+    /// Throws std::invalid_argument if the route's place is taken.
+    void insert(const route& added);
+    /// Sets `found`'s target and values; without a target adds to what is allowed.
+    void find(method m, std::string_view path, route_match& found) const;
 
-void find_route(const route_node& root, method m, std::string_view path, route_match& found);
+private:
+    struct text_hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const noexcept {
+            return std::hash<std::string_view>()(text);
+        }
+    };
+
+    route_node root_;
+    std::unordered_map<std::string, const route_ends*, text_hash, std::equal_to<>> plain_;
+};
 
 } // namespace rota::http::detail

@@ -33,14 +33,14 @@ std::string method_set::to_string() const {
     return names;
 }
 
-router::router() : root_(std::make_unique<detail::route_node>()) {}
+router::router() : tree_(std::make_unique<detail::route_tree>()) {}
 router::router(router&&) noexcept = default;
 router& router::operator=(router&&) noexcept = default;
 router::~router() = default;
 
 void router::insert(std::unique_ptr<route> added) {
     added->parameters = detail::parsed_pattern(added->pattern).parameters;
-    detail::insert_route(*root_, *added);
+    tree_->insert(*added);
     methods_.insert(added->method);
     routes_.push_back(std::move(added));
 }
@@ -112,27 +112,31 @@ router& router::not_found(handler h) {
 
 route_match router::match(http::method method, std::string_view path) const {
     route_match found;
-    detail::find_route(*root_, method, path, found);
+    find(method, path, found);
+    return found;
+}
+
+void router::find(http::method method, std::string_view path, route_match& found) const {
+    tree_->find(method, path, found);
     if (found.target == nullptr && !found.allowed.empty()) {
         if (found.allowed.contains(method::get))
             found.allowed.insert(method::head);
         found.allowed.insert(method::options);
     }
-    return found;
 }
 
-route_match router::resolve(request& req) const {
-    if (req.head().form == target_form::asterisk) {
-        route_match everything; // OPTIONS * asks about the server as a whole
-        everything.allowed = methods_;
+void router::resolve(request& req, route_match& found) const {
+    found.target = nullptr;
+    found.allowed = {};
+    if (req.head().form == target_form::asterisk) { // it asks about the server as a whole
+        found.allowed = methods_;
         if (methods_.contains(method::get))
-            everything.allowed.insert(method::head);
-        everything.allowed.insert(method::options);
-        return everything;
+            found.allowed.insert(method::head);
+        found.allowed.insert(method::options);
+        return;
     }
-    route_match found = match(req.method(), req.prepare_path());
-    req.set_route(found.values);
-    return found;
+    find(req.method(), req.prepare_path(), found);
+    req.set_route(found.target != nullptr ? &found.values : nullptr);
 }
 
 task<response> router::dispatch(request& req, const route_match& match) const {

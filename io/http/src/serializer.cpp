@@ -2,6 +2,8 @@
 
 #include <array>
 #include <charconv>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include <rota/http/status.hpp>
@@ -31,11 +33,25 @@ std::string_view status_line(int status) {
     return lines[static_cast<std::size_t>(status - first_status)];
 }
 
-void append_number(std::string& out, std::uint64_t value, int base) {
-    std::array<char, 20> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, base).ptr;
-    out.append(digits.data(), end);
-}
+/// More than the fields of framing and connection take, and the empty line.
+constexpr std::size_t framing_bytes_max = 128;
+
+/// Writes pieces one behind the other where there is room enough.
+class pen {
+public:
+    explicit pen(char* at) noexcept : at_(at) {}
+    void put(std::string_view piece) noexcept {
+        std::memcpy(at_, piece.data(), piece.size());
+        at_ += piece.size();
+    }
+    void put_decimal(std::uint64_t value) noexcept {
+        at_ = std::to_chars(at_, at_ + std::numeric_limits<std::uint64_t>::digits10 + 1, value).ptr;
+    }
+    [[nodiscard]] char* position() const noexcept { return at_; }
+
+private:
+    char* at_;
+};
 
 /// 205 has no content either, but says so with a length (RFC 9110 section 15.3.6).
 std::uint64_t length_to_announce(const response& answer) noexcept {
@@ -57,30 +73,42 @@ bool sends_content(const response& answer, const exchange& with, content_framing
 }
 
 void append_head(std::string& out, const response& answer, const exchange& with,
-                 content_framing framing) {
-    out.append(status_line(answer.status()));
-    if (!answer.headers().has_date())
-        out.append(date_line());
-    out.append(answer.headers().wire());
-    if (framing == content_framing::sized) {
-        out.append("Content-Length: ");
-        append_number(out, length_to_announce(answer), 10);
-        out.append("\r\n");
-    } else if (framing == content_framing::chunked) {
-        out.append("Transfer-Encoding: chunked\r\n");
-    }
+                 content_framing framing, std::string_view content) {
+    const std::string_view status = status_line(answer.status());
+    const std::string_view date = answer.headers().has_date() ? std::string_view{} : date_line();
+    const std::string_view fields = answer.headers().wire();
     const bool goes_on = with.keep_alive && framing != content_framing::until_close;
-    if (!goes_on) {
-        out.append("Connection: close\r\n");
-    } else if (with.minor == 0) {
-        out.append("Connection: keep-alive\r\n");
-    }
-    out.append("\r\n");
+    const std::size_t before = out.size();
+    const std::size_t most =
+        before + status.size() + date.size() + fields.size() + framing_bytes_max + content.size();
+    out.resize_and_overwrite(most, [&](char* text, std::size_t) {
+        pen at(text + before);
+        at.put(status);
+        at.put(date);
+        at.put(fields);
+        if (framing == content_framing::sized) {
+            at.put("Content-Length: ");
+            at.put_decimal(length_to_announce(answer));
+            at.put("\r\n");
+        } else if (framing == content_framing::chunked) {
+            at.put("Transfer-Encoding: chunked\r\n");
+        }
+        if (!goes_on) {
+            at.put("Connection: close\r\n");
+        } else if (with.minor == 0) {
+            at.put("Connection: keep-alive\r\n");
+        }
+        at.put("\r\n");
+        at.put(content);
+        return static_cast<std::size_t>(at.position() - text);
+    });
 }
 
 void append_chunk_size(std::string& out, std::size_t size) {
-    append_number(out, size, 16);
-    out.append("\r\n");
+    std::array<char, 18> line;
+    char* const end = std::to_chars(line.data(), line.data() + 16, size, 16).ptr;
+    std::memcpy(end, "\r\n", 2);
+    out.append(line.data(), end + 2);
 }
 
 void append_last_chunk(std::string& out, const headers& trailers) {

@@ -31,11 +31,11 @@ enum class content_framing : std::uint8_t {
 [[nodiscard]] bool sends_content(const response& answer, const exchange& with,
                                  content_framing framing) noexcept;
 
-/// Appends the status line and the header section with its empty line (RFC 9112 sections 4 to 6).
-/// `framing` is what choose_framing() said. Whether the connection goes on is `with.keep_alive`;
-/// until_close makes it end.
+/// Appends the status line and the header section with its empty line (RFC 9112 sections 4 to 6),
+/// and `content` behind it. `framing` is what choose_framing() said. Whether the connection goes on
+/// is `with.keep_alive`; until_close makes it end.
 void append_head(std::string& out, const response& answer, const exchange& with,
-                 content_framing framing);
+                 content_framing framing, std::string_view content = {});
 
 /// Appends "<size>\r\n"; the data and "\r\n" follow.
 void append_chunk_size(std::string& out, std::size_t size);

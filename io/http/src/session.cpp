@@ -142,26 +142,28 @@ bool session::answer_directly() {
     with_ =
         exchange{.minor = parser_.head().minor, .head_only = parser_.head().method == method::head};
     sent_before_ = wire_.sent() + wire_.pending().size();
-    match_ = routes_.resolve(*request_);
+    routes_.resolve(*request_, match_);
     const handler::plain* function = routes_.direct(match_);
     const bool unrouted = match_.target == nullptr && routes_.plain_fallback();
     if ((function == nullptr && !unrouted) || parser_.head().chunked)
         return false; // chunks behind the head may have to be dropped before the answer
-    try {
-        if (unrouted) {
-            ready_.emplace(router::fallback(*request_, match_));
-        } else {
-            ready_.emplace((*function)(*request_));
-        }
-    } catch (...) {
-        ready_.emplace(answer_to_error(std::current_exception()));
-    }
-    if (!is_small(*ready_))
+    response answer = call(function);
+    if (!is_small(answer)) {
+        ready_.emplace(std::move(answer));
         return false;
-    append_small(*ready_);
-    ready_.reset();
+    }
+    append_small(answer);
     consume_head();
     return true;
+}
+
+/// What `function`, or the router for want of one, answers.
+response session::call(const handler::plain* function) {
+    try {
+        return function != nullptr ? (*function)(*request_) : router::fallback(*request_, match_);
+    } catch (...) {
+        return answer_to_error(std::current_exception());
+    }
 }
 
 /// Answers the request in the general way: it keeps nothing of the stream's while the handler
@@ -222,9 +224,9 @@ exchange session::begin_answer(const response& answer) {
 
 void session::append_small(const response& answer) {
     const content_framing framing = choose_framing(answer, with_);
-    append_head(wire_.pending(), answer, begin_answer(answer), framing);
-    if (sends_content(answer, with_, framing))
-        wire_.pending().append(answer.body());
+    const exchange with = begin_answer(answer);
+    const bool whole = sends_content(answer, with, framing);
+    append_head(wire_.pending(), answer, with, framing, whole ? answer.body() : "");
     account(answer.status());
 }
 
@@ -277,9 +279,8 @@ void session::answer_bad_request(int status, const char* reason) {
     sent_before_ = wire_.sent() + wire_.pending().size();
     arrived_ = home_.turn_time();
     const response answer = error_answer(status, reason);
-    append_head(wire_.pending(), answer, with_, content_framing::sized);
-    if (!with_.head_only)
-        wire_.pending().append(answer.body());
+    append_head(wire_.pending(), answer, with_, content_framing::sized,
+                with_.head_only ? "" : answer.body());
     account(status);
 }
 

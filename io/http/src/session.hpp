@@ -58,6 +58,7 @@ private:
 
     // -- answering
     [[nodiscard]] bool answer_directly();
+    [[nodiscard]] response call(const handler::plain* function);
     [[nodiscard]] task<progress> answer_by_dispatch();
     [[nodiscard]] task<progress> send_streamed(response* answer);
     [[nodiscard]] task<progress> send_large(response* answer);

@@ -92,35 +92,43 @@ inline constexpr auto host_chars = make_class("-._~!$&'()*+,;=");
     return item;
 }
 
-/// True if the text holds a control character other than a tab. Eight bytes at a time.
-[[nodiscard]] inline bool has_control(std::string_view text) noexcept {
-    const auto is_control = [](char c) {
-        const auto u = static_cast<unsigned char>(c);
-        return (u < 0x20 && u != '\t') || u == 0x7f;
-    };
+namespace detail {
+/// Whether one of the eight bytes is a control character other than a tab.
+inline bool word_has_control(const char* at) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101;
     constexpr std::uint64_t highs = 0x8080808080808080;
-    std::size_t i = 0;
-    for (; i + 8 <= text.size(); i += 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, text.data() + i, 8);
-        const std::uint64_t deletes = word ^ (ones * 0x7f);
-        // A byte below 0x20, or one that is zero after the exclusive or. Borrows only raise false
-        // alarms.
-        const std::uint64_t suspects =
-            (((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & highs;
-        if (suspects == 0)
-            continue;
-        for (std::size_t k = i; k < i + 8; ++k) {
-            if (is_control(text[k]))
-                return true;
-        }
-    }
-    for (; i < text.size(); ++i) {
-        if (is_control(text[i]))
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    const std::uint64_t deletes = word ^ (ones * 0x7f);
+    // A byte below 0x20, or one that is zero after the exclusive or. Borrows only raise false
+    // alarms.
+    const std::uint64_t suspects =
+        (((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & highs;
+    if (suspects == 0)
+        return false;
+    for (int i = 0; i < 8; ++i) {
+        const auto c = static_cast<unsigned char>(at[i]);
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
             return true;
     }
     return false;
+}
+} // namespace detail
+
+/// True if the text holds a control character other than a tab. Eight bytes at a time.
+[[nodiscard]] inline bool has_control(std::string_view text) noexcept {
+    if (text.size() < 8) {
+        std::array<char, 8> padded;
+        padded.fill(' ');
+        for (std::size_t i = 0; i < text.size(); ++i)
+            padded[i] = text[i];
+        return detail::word_has_control(padded.data());
+    }
+    for (std::size_t i = 0; i + 8 < text.size(); i += 8) {
+        if (detail::word_has_control(text.data() + i))
+            return true;
+    }
+    return detail::word_has_control(text.data() + text.size() - 8); // some of it twice
 }
 
 } // namespace rota::http::syntax

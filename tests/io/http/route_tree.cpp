@@ -39,16 +39,34 @@ TEST_CASE("children stay sorted and are found") {
 }
 
 TEST_CASE("a search that goes back leaves no values of the wrong way behind") {
-    route_node root;
+    route_tree tree;
     route deep{"/{a}/{b}/x", method::get, nullptr, {}, {"a", "b"}};
     route rest{"/{all...}", method::get, nullptr, {}, {"all"}};
-    insert_route(root, deep);
-    insert_route(root, rest);
+    tree.insert(deep);
+    tree.insert(rest);
     route_match found;
-    find_route(root, method::get, "/1/2/y", found);
+    tree.find(method::get, "/1/2/y", found);
     REQUIRE(found.target == &rest);
     CHECK(found.values.values[0].offset == 1);
     CHECK(found.values.values[0].size == 5);
+}
+
+TEST_CASE("a text of its own is found at once, but not in the way of another method") {
+    route_tree tree;
+    route text{"/a/b", method::get, nullptr, {}, {}};
+    route parameter{"/a/{x}", method::post, nullptr, {}, {"x"}};
+    tree.insert(text);
+    tree.insert(parameter);
+    route_match found;
+    tree.find(method::get, "/a/b", found);
+    CHECK(found.target == &text);
+    found = {};
+    tree.find(method::post, "/a/b", found);
+    CHECK(found.target == &parameter);
+    found = {};
+    tree.find(method::put, "/a/b", found);
+    CHECK(found.target == nullptr);
+    CHECK(found.allowed.to_string() == "GET, POST");
 }
 
 } // namespace

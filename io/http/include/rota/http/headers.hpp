@@ -41,6 +41,8 @@ public:
 
     /// Appends lines that are known to be well-formed: literals of this library.
     void append_trusted(std::string_view lines);
+    /// Appends a Content-Type that is known to be well-formed.
+    void append_trusted_type(std::string_view type);
 
 private:
     struct position {

@@ -101,12 +101,13 @@ public:
     /// The path to match routes against: decoded but for encoded slashes, which are NUL.
     [[nodiscard]] std::string_view prepare_path();
     /// To be called once the path has been matched: turns NULs into slashes.
-    void set_route(const route_values& found) noexcept;
+    /// `found`, if not null, outlives the request.
+    void set_route(const route_values* found) noexcept;
 
 private:
     const request_head* head_;
     body_reader* body_;
-    route_values route_;
+    const route_values* route_ = nullptr;
     std::string decoded_path_; // if the path has escapes
     std::string_view peer_;
     io::stream* stream_ = nullptr; // null: nobody to wait for

@@ -77,11 +77,9 @@ private:
 /// The four forms of a request target (RFC 9112 section 3.2).
 enum class target_form : std::uint8_t { origin, absolute, authority, asterisk };
 
-/// A parsed and checked request head. Owned by the parser; `base` is where the head's bytes are at
-/// the moment.
-struct request_head {
+/// What a request head says, but for its fields. `base` is where its bytes are at the moment.
+struct head_values {
     const char* base = nullptr;
-    std::vector<field_span> fields;
     text_span target;
     text_span path;  // still percent-encoded; empty means "/"
     text_span query; // without the '?'
@@ -95,6 +93,17 @@ struct request_head {
     bool keep_alive = true; // what the client wishes
     bool expects_continue = false;
     bool path_escaped = false; // the path holds percent-escapes, all of them valid
+};
+
+/// A parsed and checked request head. Owned by the parser.
+struct request_head : head_values {
+    std::vector<field_span> fields;
+
+    /// As new, but the fields keep their memory.
+    void reset() noexcept {
+        static_cast<head_values&>(*this) = {};
+        fields.clear();
+    }
 
     [[nodiscard]] std::string_view text(text_span span) const noexcept {
         return {base + span.offset, span.size};

@@ -52,7 +52,7 @@ struct route_match {
 };
 
 namespace detail {
-struct route_node;
+class route_tree;
 }
 
 /// Maps methods and paths to handlers. Set up by one thread, then immutable and shared by all
@@ -109,8 +109,8 @@ public:
     // What the session does with it.
 
     [[nodiscard]] route_match match(http::method method, std::string_view path) const;
-    /// Finds the way for a request and notes it there.
-    [[nodiscard]] route_match resolve(request& req) const;
+    /// Finds the way for a request and notes it there; `found` is what match() would give.
+    void resolve(request& req, route_match& found) const;
     /// The handler to call directly if this match needs nothing else: a plain function without
     /// middleware.
     [[nodiscard]] const handler::plain* direct(const route_match& match) const noexcept {
@@ -128,12 +128,13 @@ public:
 
 private:
     void insert(std::unique_ptr<route> added);
+    void find(http::method method, std::string_view path, route_match& found) const;
     task<response> dispatch_bare(request& req, const route_match& match) const;
     task<response> dispatch_wrapped(request* req, const route_match* match) const;
     static task<response> last_step(const void* context, request& req);
 
     std::vector<std::unique_ptr<route>> routes_;
-    std::unique_ptr<detail::route_node> root_;
+    std::unique_ptr<detail::route_tree> tree_;
     middleware_chain chain_;
     std::optional<handler> not_found_;
     method_set methods_;
