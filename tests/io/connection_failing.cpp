@@ -8,8 +8,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/errors.hpp>
+#include <rota/event.hpp>
 #include <rota/io/connection.hpp>
-#include <rota/sleep.hpp>
 
 #include "support.hpp"
 
@@ -52,16 +52,15 @@ TEST_CASE("abort() resets, and drops what is queued") {
 TEST_CASE("abort() reaches the peer while the handle is kept") {
     const combination how = each_combination();
     CAPTURE(how);
+    rota::event seen;
     context ctx(options_for(how));
-    std::atomic<bool> seen = false;
-    constexpr auto body = [](connection c, std::atomic<bool>* peer_saw) -> task<void> {
+    constexpr auto body = [](connection c, rota::event* peer_saw) -> task<void> {
         c.abort();
-        while (!*peer_saw)
-            co_await rota::sleep_for(1ms);
+        co_await peer_saw->wait();
     };
     const wired w = wire(ctx, [&](connection c) { return body(std::move(c), &seen); });
     CHECK(w.other.receive_error() == ECONNRESET);
-    seen = true;
+    seen.set();
     finish(w.routine);
 }
 
