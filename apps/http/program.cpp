@@ -118,20 +118,23 @@ rota::http::router program::routes(const settings& from) {
     return all;
 }
 
-void program::announce(const std::string& port_file) const {
+bool program::announce(const std::string& port_file) const {
     const std::vector<rota::io::endpoint> where = server_.listening();
     if (where.empty())
-        return;
+        return false;
     spdlog::info("rota-http " ROTA_VERSION " serves http://{}/", where.front().to_string());
-    if (!port_file.empty())
-        write_port_file(port_file, where.front().port());
+    if (port_file.empty())
+        return false;
+    write_port_file(port_file, where.front().port());
+    return true;
 }
 
 void program::run() {
     std::exception_ptr unannounced;
-    std::jthread announcer([this, &unannounced] {
+    bool port_told = false;
+    std::jthread announcer([this, &unannounced, &port_told] {
         try {
-            announce(settings_.port_file);
+            port_told = announce(settings_.port_file);
         } catch (...) { // whoever looks for the file would wait for ever
             unannounced = std::current_exception();
             server_.drain();
@@ -150,7 +153,7 @@ void program::run() {
     announcer.join();
     leases->request_stop();
     leases->wait_stopped();
-    if (!settings_.port_file.empty())
+    if (port_told)
         std::remove(settings_.port_file.c_str());
     for (const std::exception_ptr& e : {unannounced, error}) {
         if (e)

@@ -26,7 +26,8 @@ public:
 private:
     [[nodiscard]] static rota::http::server_options server_options(const settings& from);
     [[nodiscard]] rota::http::router routes(const settings& from);
-    void announce(const std::string& port_file) const;
+    /// Says where it listens, in the log and the file. True if there is a file.
+    bool announce(const std::string& port_file) const;
 
     const settings settings_;
     jobs::service queues_;
