@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,21 +48,14 @@ struct parsed_pattern {
 /// look is enough: text wins over everything else.
 class route_tree {
 public:
-    /// Throws std::invalid_argument if the route's place is taken.
+    /// `added` outlives the tree. Throws std::invalid_argument if its place is taken.
     void insert(const route& added);
     /// Sets `found`'s target and values; without a target adds to what is allowed.
     void find(method m, std::string_view path, route_match& found) const;
 
 private:
-    struct text_hash {
-        using is_transparent = void;
-        std::size_t operator()(std::string_view text) const noexcept {
-            return std::hash<std::string_view>()(text);
-        }
-    };
-
     route_node root_;
-    std::unordered_map<std::string, const route_ends*, text_hash, std::equal_to<>> plain_;
+    std::unordered_map<std::string_view, const route_ends*> plain_; // keys: the routes' patterns
 };
 
 } // namespace rota::http::detail
