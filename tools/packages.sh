@@ -11,7 +11,8 @@ packages_build=(
     libcli11-dev 'libyyjson-dev>=0.8' 'catch2>=3'
 )
 packages_test=(cmake make python3 curl)
-packages_bench=(wrk nginx python3)
+packages_bench=(wrk nginx python3 valgrind)
+packages_instructions=(python3 valgrind)
 packages_clang=(clang-19 libclang-rt-19-dev)
 packages_format=(clang-format)
 packages_lint=(git shellcheck clang-tidy-19 "${packages_clang[@]}" "${packages_format[@]}")
