@@ -31,6 +31,8 @@ Things to try:</p>
 <tr><td><a href="/json"><code>/json</code></a></td><td>a short JSON object</td></tr>
 <tr><td><code>POST /echo</code></td><td>your content, with your content type</td></tr>
 <tr><td><a href="/hello/world"><code>/hello/{name}</code></a></td><td>a greeting</td></tr>
+<tr><td><a href="/bytes/16384"><code>/bytes/{count}</code></a></td>
+    <td>so many bytes, up to a mebibyte</td></tr>
 <tr><td><a href="/sleep/500"><code>/sleep/{ms}</code></a></td>
     <td>an answer after so many milliseconds; no thread waits</td></tr>
 <tr><td><a href="/stream"><code>/stream</code></a></td>

@@ -26,6 +26,7 @@ using rota::http::request;
 using rota::http::response;
 using std::chrono::milliseconds;
 
+constexpr std::uint64_t bytes_max = std::uint64_t{1} << 20;
 constexpr std::uint64_t sleep_max_ms = 60'000;
 constexpr std::uint64_t stream_lines_max = 10'000;
 constexpr std::uint64_t stream_interval_max_ms = 10'000;
@@ -42,6 +43,18 @@ std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t m
 
 response hello(const request& req) {
     return response::text("Hello, " + std::string(req.param("name")) + "!\n");
+}
+
+/// So much of one letter, sent from where it is.
+response letters(const request& req) {
+    const std::optional<std::uint64_t> count = parse_number(req.param("count"), bytes_max);
+    if (!count)
+        throw http_error(400, "the path is /bytes/{count} with 0 to 1048576 bytes");
+    static const std::string all(bytes_max, 'x');
+    auto producer = [count = *count](body_writer& to) {
+        return to.write(std::string_view(all).substr(0, count));
+    };
+    return response::stream(*count, producer, "text/plain; charset=utf-8");
 }
 
 task<response> sleep_then_answer(request& req) {
@@ -132,6 +145,7 @@ void add_samples(rota::http::router& to, std::uint64_t echo_bytes_max,
         .get("/json",
              [] { return response::fixed(R"({"message":"Hello, World!"})", "application/json"); })
         .get("/hello/{name}", hello)
+        .get("/bytes/{count}", letters)
         .get("/sleep/{ms}", sleep_then_answer)
         .get("/stream", stream_lines)
         .post("/echo", [echo_bytes_max, memory](request& req) {

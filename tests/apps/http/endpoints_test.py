@@ -45,6 +45,15 @@ def test_hello(server):
     equal(server.get("/hello/").status, 404)
 
 
+def test_bytes(server):
+    for count in (0, 1, 16384, 1048576):
+        answer = server.get(f"/bytes/{count}")
+        equal((answer.status, answer.body), (200, b"x" * count))
+        equal(answer.headers["Content-Length"], str(count))
+    for nonsense in ("x", "-1", "1048577", "99999999999999999999", ""):
+        check(server.get(f"/bytes/{nonsense}").status in (400, 404), nonsense)
+
+
 def test_sleep(server):
     equal(server.get("/sleep/1").body, b"slept 1 ms\n")
     for nonsense in ("x", "-1", "1.5", "60001", "99999999999999999999", "1x"):
