@@ -12,7 +12,8 @@ from pathlib import Path
 LINES_MAX = 400
 COLUMNS_MAX = 100
 CODE = {".cpp", ".hpp", ".h", ".c", ".py", ".sh", ".build", ".options"}
-NO_SUFFIX = {"dev", "run", "pre-commit"}
+NO_SUFFIX = {"build", "dev", "run", "pre-commit"}
+NOT_BY_MESON = {"consumer", "peers", "tidy"}  # folders whose sources something else compiles
 ROOMS = {
     # folder: (where its tests are, the include prefixes of the rooms it may see)
     "io/http": ("tests/io/http", {"rota/http/", "rota/io/", "rota/"}),
@@ -143,7 +144,7 @@ def unlisted(files, root):
         named |= {build.parent / name for name in listed}
     for path in files:
         if path.suffix == ".cpp" and path.parts[0] in {"framework", "io", "apps", "tests", "bench"}:
-            if path not in named and "consumer" not in path.parts and "tidy" not in path.parts:
+            if path not in named and not NOT_BY_MESON.intersection(path.parts):
                 yield path, 1, "no meson.build lists this file"
 
 
