@@ -50,7 +50,7 @@ tidy_sources() {
         skip "clang-tidy: needs $tool and a configured build-clang (./dev lint)"
         return
     fi
-    cpp_files -not -path 'tests/*' -name '*.cpp' |
+    cpp_files -not -path 'tests/*' -not -path 'bench/peers/*' -name '*.cpp' |
         xargs -0 -r -P "${JOBS:-$(nproc)}" -n 1 \
             "$tool" -p build-clang --quiet --warnings-as-errors='*' 2>/dev/null
 }
@@ -66,7 +66,8 @@ step format
 format --dry-run --Werror || status=1
 if command -v shellcheck >/dev/null; then
     step shell scripts
-    shellcheck -x dev .ci/run .githooks/pre-commit bench/run tools/lint.sh || status=1
+    shellcheck -x dev .ci/run .githooks/pre-commit bench/peers/build bench/run tools/lint.sh ||
+        status=1
 else
     skip shellcheck
 fi
