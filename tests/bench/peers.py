@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""A server that ours is compared with is built, started, and answers what the benchmark asks.
+
+usage: peers.py <folder for what is built> <name>      exits 77 if a package of apt's is missing
+"""
+
+import email.utils
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from contextlib import ExitStack
+from pathlib import Path
+
+PEERS = Path(__file__).resolve().parents[2] / "bench/peers"
+PLACES = "/usr/sbin:/usr/bin:/sbin:/bin"
+SKIPPED = 77
+BUILD_SECONDS = 550
+PATIENCE_SECONDS = 10
+CLOCK_SLACK_SECONDS = 5
+PLAIN = "text/plain; charset=utf-8"
+PAGES = {
+    "/plaintext": (PLAIN, b"Hello, World!"),
+    "/json": ("application/json", b'{"message":"Hello, World!"}'),
+    "/16k": (PLAIN, b"x" * (16 << 10)),
+    "/1m": (PLAIN, b"x" * (1 << 20)),
+}
+WORKLOADS = {*PAGES, "/echo", "pipelining", "workers"}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS)
+
+
+def get(path):
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+
+
+def post(path, body):
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/octet-stream\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def read_answer(stream):
+    """(status, headers, body) of the next answer in a connection's makefile()."""
+    first = stream.readline().decode("latin-1")
+    if not first.startswith("HTTP/1.1 "):
+        raise AssertionError(f"not an answer: {first!r}")
+    headers = {}
+    while line := stream.readline().decode("latin-1").strip():
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    return int(first.split()[1]), headers, stream.read(int(headers["content-length"]))
+
+
+class Running:
+    """A peer with so many workers, from construction to stop()."""
+
+    def __init__(self, peer, output, workers):
+        self.folder = tempfile.mkdtemp(prefix="rota-peer-")
+        self.port = free_port()
+        self.words = {
+            "{port}": str(self.port),
+            "{workers}": str(workers),
+            "{output}": str(output),
+            "{folder}": self.folder,
+        }
+        if "config" in peer:
+            config = (PEERS / peer["config"]).read_text()
+            Path(self.folder, "config").write_text(self.fill(config))
+        program, *arguments = map(self.fill, peer["command"])
+        self.log = Path(self.folder, "log")
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [shutil.which(program, path=PLACES) or program, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.wait_until_up()
+
+    def fill(self, text):
+        for word, value in self.words.items():
+            text = text.replace(word, value)
+        return text
+
+    def wait_until_up(self):
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self.process.poll() is None and time.monotonic() < deadline:
+            try:
+                connect(self.port).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        said = self.log.read_text(errors="replace")
+        self.stop()
+        raise AssertionError(f"does not start: {said}")
+
+    def stop(self):
+        """Whether it ended when it was told to. Nothing that it started is left in any case."""
+        self.process.terminate()
+        try:
+            self.process.wait(PATIENCE_SECONDS)
+            ended = True
+        except subprocess.TimeoutExpired:
+            ended = False
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)  # its own session: nobody else's
+        except ProcessLookupError:
+            pass
+        self.process.wait(PATIENCE_SECONDS)
+        shutil.rmtree(self.folder)
+        return ended
+
+
+class Answers(unittest.TestCase):
+    peer = output = None  # set by main
+    workers = 1
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.workers > 1 and "workers" in cls.peer["lacks"]:
+            raise unittest.SkipTest("has one worker always")
+        cls.running = Running(cls.peer, cls.output, cls.workers)
+
+    @classmethod
+    def tearDownClass(cls):
+        if not cls.running.stop():
+            raise AssertionError("does not end on SIGTERM")
+
+    def needs(self, workload):
+        if workload in self.peer["lacks"]:
+            self.skipTest(f"lacks {workload}")
+
+    def check(self, stream, path):
+        status, headers, body = read_answer(stream)
+        content_type, expected = PAGES[path]
+        self.assertEqual(status, 200)
+        self.assertEqual(headers["content-type"], content_type)
+        self.assertTrue(body == expected, f"{path}: {len(body)} bytes, {body[:40]}...")
+        told = email.utils.parsedate_to_datetime(headers["date"]).timestamp()
+        self.assertLess(abs(told - time.time()), CLOCK_SLACK_SECONDS)
+        self.assertNotEqual(headers.get("connection", "").lower(), "close")
+
+    def test_pages(self):
+        for path in PAGES:
+            with self.subTest(path), connect(self.running.port) as client:
+                self.needs(path)
+                with client.makefile("rb") as stream:
+                    client.sendall(get(path))
+                    self.check(stream, path)
+
+    def test_keep_alive(self):
+        with connect(self.running.port) as client, client.makefile("rb") as stream:
+            for _ in range(200):  # more than what some have as the default for a connection
+                client.sendall(get("/plaintext"))
+                self.check(stream, "/plaintext")
+
+    def test_pipelining(self):
+        self.needs("pipelining")
+        with connect(self.running.port) as client, client.makefile("rb") as stream:
+            for depth in (16, 1, 16):
+                client.sendall(get("/plaintext") * depth)
+                for _ in range(depth):
+                    self.check(stream, "/plaintext")
+
+    def test_echo(self):
+        self.needs("/echo")
+        with connect(self.running.port) as client, client.makefile("rb") as stream:
+            for size in (1, 3000, 64 << 10):
+                body = os.urandom(size)
+                client.sendall(post("/echo", body))
+                status, _, echoed = read_answer(stream)
+                self.assertEqual((status, len(echoed)), (200, size))
+                self.assertTrue(echoed == body)
+
+    def test_many_connections(self):
+        with ExitStack() as stack:
+            clients = [stack.enter_context(connect(self.running.port)) for _ in range(64)]
+            streams = [stack.enter_context(client.makefile("rb")) for client in clients]
+            for client in clients:
+                client.sendall(get("/plaintext"))
+            for stream in streams:
+                self.check(stream, "/plaintext")
+
+
+class AnswersOfTwoWorkers(Answers):
+    workers = 2
+
+
+class Table(unittest.TestCase):
+    peer = output = None
+
+    def test_what_it_lacks_is_known(self):
+        self.assertLessEqual(set(self.peer["lacks"]), WORKLOADS)
+
+    def test_version(self):
+        program, *arguments = [one.replace("{output}", self.output) for one in self.peer["version"]]
+        program = shutil.which(program, path=PLACES) or program
+        said = subprocess.run(
+            [program, *arguments], capture_output=True, text=True, check=True, timeout=20
+        )
+        self.assertRegex(said.stdout + said.stderr, r"\d+\.\d+")
+
+
+def main():
+    output, name = sys.argv[1:]
+    peers = json.loads((PEERS / "peers.json").read_text())
+    built = subprocess.run(
+        ["nice", PEERS / "build", output, name], check=False, timeout=BUILD_SECONDS
+    )
+    if built.returncode != 0:
+        return SKIPPED if built.returncode == SKIPPED else 1
+    output = str(Path(output).resolve())
+    Answers.peer = Table.peer = next(peer for peer in peers if peer["name"] == name)
+    Answers.output = Table.output = output
+    return unittest.main(argv=sys.argv[:1], verbosity=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
