@@ -18,8 +18,10 @@ import answers
 import procfs
 import report
 import rounds
-from rounds import Settings, Workload
-from servers import BenchError, Running, known_servers, parse_server, version_of
+from error import BenchError
+from rounds import Settings
+from servers import Running, known_servers, parse_server, version_of
+from workloads import CONNECTIONS, CONNECTIONS_OF_ALL, NAMED, parse_workloads
 
 ROOT = Path(__file__).resolve().parents[2]
 BASELINE = "nginx"
@@ -33,15 +35,22 @@ def parse_arguments():
     add = parser.add_argument
     add("--rota", default=ROOT / "build/apps/http/rota-http", type=Path, metavar="PATH",
         help="the sample app (default: %(default)s)")
+    add("--build", default=ROOT / "build", type=Path, metavar="FOLDER",
+        help="where the other programs have been built (default: %(default)s)")
     add("--servers", metavar="NAMES",
-        help="comma-separated, of rota, rota-per-worker, nginx, nginx-reuseport "
+        help="comma-separated, of bench/load/servers.json and bench/peers/peers.json "
         "(default: rota,nginx; with --no-pin nginx-reuseport too)")
     add("--server", action="append", default=[], metavar="NAME=COMMAND@PORT/PATH",
         help="adds another one; {workers} in the command is filled in, and {port} if PORT is 0")
-    add("--connections", default="1,64,512", metavar="LIST",
-        help="workloads, by connections (default: %(default)s)")
+    add("--baseline", default=BASELINE, metavar="NAME",
+        help="the server that the others are compared with (default: %(default)s)")
+    add("--workload", default="plaintext", metavar="NAMES",
+        help=f"comma-separated, of {', '.join(NAMED)}, or all; each may be followed by its size, "
+        "as in json:256,plaintext:64x16 (default: %(default)s)")
+    add("--connections", metavar="LIST",
+        help=f"the sizes of plaintext (default: {CONNECTIONS}; of all: {CONNECTIONS_OF_ALL})")
     add("--pipeline", default="64x16", metavar="LIST",
-        help="workloads with pipelining, CONNECTIONSxDEPTH, or none (default: %(default)s)")
+        help="those with pipelining, CONNECTIONSxDEPTH, or none (default: %(default)s)")
     add("--seconds", type=int, metavar="N", help="length of a measurement (default: 3)")
     add("--rounds", type=int, metavar="N", help="rounds that count (default: 5)")
     add("--pin", action=argparse.BooleanOptionalAction, default=True,
@@ -57,20 +66,8 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def parse_workloads(connections, pipeline):
-    try:
-        plain = [Workload(int(count)) for count in connections.split(",") if count]
-        pairs = [] if pipeline == "none" else [p.split("x") for p in pipeline.split(",") if p]
-        workloads = plain + [Workload(int(count), int(depth)) for count, depth in pairs]
-    except ValueError as error:
-        raise BenchError("--connections takes 1,64; --pipeline takes 64x16") from error
-    if not workloads or any(w.connections < 1 or w.depth < 1 for w in workloads):
-        raise BenchError("nothing to measure: no workload, or one without connections")
-    return workloads
-
-
 def choose_servers(options):
-    known = known_servers(options.rota)
+    known = known_servers(options.rota, options.build.resolve())
     names = options.servers or ("rota,nginx" if options.pin else "rota,nginx,nginx-reuseport")
     unknown = [name for name in names.split(",") if name not in known]
     if unknown:
@@ -81,7 +78,10 @@ def choose_servers(options):
         raise BenchError("two servers have the same name")
     for tool in ["wrk", *(server.command[0] for server in servers)]:
         if not shutil.which(tool):
-            raise BenchError(f"{tool} is not there: ./dev bench builds and installs all")
+            raise BenchError(
+                f"{tool} is not there: ./dev bench builds what is ours and installs wrk and nginx, "
+                "bench/peers/build FOLDER builds the others"
+            )
     return servers
 
 
@@ -111,7 +111,7 @@ def rota_version():
         return None
 
 
-def describe(settings, servers):
+def describe(settings, servers, baseline):
     """All that a reader needs to judge the figures, and to make them again."""
     names = [server.name for server in servers]
     wrk = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False)
@@ -124,7 +124,7 @@ def describe(settings, servers):
         "when": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "machine": procfs.machine(),
         "versions": versions,
-        "baseline": BASELINE if BASELINE in names else names[0],
+        "baseline": baseline if baseline in names else names[0],
         "settings": {**plain, "pinned": settings.server_cores is not None},
         "servers": [],
         "remarks": [],
@@ -136,13 +136,42 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def check_all(running, workloads):
+    """Remarks on all servers; raises BenchError if one does not answer what it will be asked."""
+    remarks = []
+    for server in (one.server for one in running):
+        if "workers" in server.lacks:
+            remarks.append(f"{server.name}: chooses the number of its threads itself")
+        for workload in filter(server.can, workloads):
+            remarks += answers.check(server, workload)
+    return list(dict.fromkeys(remarks))
+
+
+def measure(running, workload, settings, baseline):
+    """The result of one workload, or None if no server can do it."""
+    able = [one for one in running if one.server.can(workload)]
+    names = [one.server.name for one in able]
+    if not able:
+        return None
+    kept, how = rounds.run_workload(able, workload, settings, say)
+    against = baseline if baseline in names else names[0]
+    return {
+        "name": workload.name,
+        **{key: value for key, value in vars(workload).items() if key != "label"},
+        "pinned": settings.server_cores is not None,
+        "baseline": against,
+        "left_out": [one.server.name for one in running if one not in able],
+        **how,
+        "summary": rounds.summarize(kept, names, against),
+        "rounds": rounds.as_json(kept),
+    }
+
+
 def run(options):
-    workloads = parse_workloads(options.connections, options.pipeline)
+    workloads = parse_workloads(options.workload, options.connections, options.pipeline)
     servers = choose_servers(options)
     settings = make_settings(options)
-    names = [server.name for server in servers]
-    document = describe(settings, servers)
-    baseline = document["baseline"]
+    document = describe(settings, servers, options.baseline)
     workers = 1 if settings.server_cores else len(os.sched_getaffinity(0))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the servers and wrk
@@ -150,27 +179,22 @@ def run(options):
 
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rota-bench-"))
+        os.chmod(folder, 0o711)  # servers that give up being root read their pages in it
         running = []
         for server in servers:
             one = Running(server, folder, workers, settings.server_cores)
             running.append(stack.enter_context(one))
             document["servers"].append({"name": server.name, "command": shlex.join(one.command)})
-            document["remarks"] += answers.check(server, {w.depth for w in workloads})
+        document["remarks"] = check_all(running, workloads)
         for remark in document["remarks"]:
             print(f"- {remark}", flush=True)
         for workload in workloads:
-            kept, how = rounds.run_workload(running, workload, settings, say)
-            result = {
-                "name": workload.name,
-                "connections": workload.connections,
-                "depth": workload.depth,
-                "pinned": settings.server_cores is not None,
-                **how,
-                "summary": rounds.summarize(kept, names, baseline),
-                "rounds": rounds.as_json(kept),
-            }
+            result = measure(running, workload, settings, document["baseline"])
+            if result is None:
+                print(f"\n### {workload.name}: no server that can", flush=True)
+                continue
             document["results"].append(result)
-            print("\n".join(report.workload_lines(result, baseline)), flush=True)
+            print("\n".join(report.workload_lines(result)), flush=True)
             if options.json:  # after each workload: an interrupted run leaves what it has
                 options.json.write_text(json.dumps(document, indent=2) + "\n")
 

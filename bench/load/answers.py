@@ -5,11 +5,11 @@ import re
 import socket
 import time
 
-from servers import BenchError
+from error import BenchError
 
 PATIENCE_SECONDS = 5.0
 CLOCK_SLACK_SECONDS = 5.0
-ANSWER_BYTES_MAX = 1 << 20
+ANSWER_BYTES_MAX = 64 << 20
 
 
 def split_answer(data):
@@ -33,9 +33,10 @@ def split_answer(data):
     return int(found[1]), headers, rest[:length], rest[length:]
 
 
-def ask(server, depth):
+def ask(server, workload, depth):
     """The answers to `depth` requests that were sent in one piece, over one connection."""
-    request = f"GET {server.path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+    host = f"127.0.0.1:{server.port}"
+    request = workload.request(server.path(workload), host)
     answers, data = [], b""
     with socket.create_connection(("127.0.0.1", server.port), PATIENCE_SECONDS) as connection:
         connection.sendall(request * depth)
@@ -45,10 +46,12 @@ def ask(server, depth):
                 answers.append(answer[:3])
                 data = answer[3]
                 continue
-            piece = connection.recv(65536)
+            piece = connection.recv(1 << 20)
             if not piece or len(data) > ANSWER_BYTES_MAX:
                 raise BenchError(f"gives {len(answers)} of {depth} answers")
             data += piece
+        if workload.close and connection.recv(1):
+            raise BenchError("goes on after the answer that should be the last")
     if data:
         raise BenchError(f"gives more than {depth} answers")
     return answers
@@ -63,25 +66,26 @@ def date_is_current(headers, now):
     return abs(told - now) <= CLOCK_SLACK_SECONDS
 
 
-def check(server, depths):
-    """Raises BenchError if an answer is wrong. Returns remarks on a server given by --server.
+def check(server, workload):
+    """Raises BenchError if an answer is wrong. Returns remarks on a server that need not be strict.
 
     Those are measured too if they have no current date, which makes theirs the easier work.
     """
     remarks = []
-    for depth in sorted({1, *depths}):
+    for depth in sorted({1, workload.depth}):
+        where = f"{server.name}: {server.url(workload)}"
         try:
-            answers = ask(server, depth)
+            answers = ask(server, workload, depth)
         except (OSError, BenchError, ValueError) as error:
-            raise BenchError(f"{server.name}: {server.url} {error}") from error
+            raise BenchError(f"{where} {error}") from error
         for status, headers, body in answers:
             if status != 200:
-                raise BenchError(f"{server.name}: {server.url} answers with status {status}")
-            if server.body is not None and body != server.body:
-                raise BenchError(f"{server.name}: {server.url} answers {body[:80]!r}")
+                raise BenchError(f"{where} answers with status {status}")
+            if server.strict and body != workload.answer:
+                raise BenchError(f"{where} answers {body[:80]!r}")
             if not date_is_current(headers, time.time()):
                 remark = f"{server.name}: no Date header with the current time"
-                if server.body is not None:
+                if server.strict:
                     raise BenchError(remark)
                 if remark not in remarks:
                     remarks.append(remark)

@@ -9,13 +9,13 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def parse_process_stat(text):
-    """(parent's pid, CPU seconds in user and kernel mode) from /proc/PID/stat.
+    """(parent's pid, CPU seconds in user mode, in kernel mode) from /proc/PID/stat.
 
     The name in it is put in parentheses and may hold anything, so the fields are counted from
     the last one. Time of threads that have ended is part of it.
     """
     fields = text.rsplit(")", 1)[1].split()
-    return int(fields[1]), (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+    return int(fields[1]), int(fields[11]) / TICKS_PER_SECOND, int(fields[12]) / TICKS_PER_SECOND
 
 
 def parse_switches(text):
@@ -63,7 +63,7 @@ def family(pid):
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                parent, _ = parse_process_stat(Path("/proc", entry, "stat").read_text())
+                parent, *_ = parse_process_stat(Path("/proc", entry, "stat").read_text())
             except (OSError, IndexError):
                 continue  # it has just ended
             children.setdefault(parent, []).append(int(entry))
@@ -77,7 +77,8 @@ def family(pid):
 class Usage:
     """What a server and its children have used since they started."""
 
-    cpu_seconds: float = 0.0  # in ticks of 10 ms, with that of threads that have ended
+    user_seconds: float = 0.0  # in ticks of 10 ms, with that of threads that have ended
+    system_seconds: float = 0.0
     ran_ns: dict = field(default_factory=dict)  # by thread; empty where the kernel does not tell
     switches: dict = field(default_factory=dict)  # by thread
 
@@ -86,8 +87,9 @@ class Usage:
         usage = cls()
         for member in family(pid):
             try:
-                _, seconds = parse_process_stat(Path(f"/proc/{member}/stat").read_text())
-                usage.cpu_seconds += seconds
+                _, user, system = parse_process_stat(Path(f"/proc/{member}/stat").read_text())
+                usage.user_seconds += user
+                usage.system_seconds += system
                 for thread in map(int, os.listdir(f"/proc/{member}/task")):
                     folder = Path(f"/proc/{member}/task/{thread}")
                     usage.switches[thread] = parse_switches((folder / "status").read_text())
@@ -103,7 +105,19 @@ class Usage:
         if self.ran_ns and earlier.ran_ns.keys() <= self.ran_ns.keys():
             spent = (ns - earlier.ran_ns.get(thread, 0) for thread, ns in self.ran_ns.items())
             return sum(spent) / 1e9
-        return self.cpu_seconds - earlier.cpu_seconds
+        return sum(self.ticked_since(earlier))
+
+    def ticked_since(self, earlier):
+        """CPU seconds in user mode and in kernel mode, in ticks."""
+        user = self.user_seconds - earlier.user_seconds
+        return user, self.system_seconds - earlier.system_seconds
+
+    def split_since(self, earlier):
+        """What cpu_since() tells, by mode. The kernel samples by the tick which of both it is."""
+        cpu = self.cpu_since(earlier)
+        user, system = self.ticked_since(earlier)
+        ticked = user + system
+        return (cpu * user / ticked, cpu * system / ticked) if ticked > 0 else (0.0, 0.0)
 
     def switches_since(self, earlier):
         """Of the threads that still run; a new thread counts from its beginning."""

@@ -8,6 +8,8 @@ COLUMNS = (
     "p50 us",
     "p99 us",
     "CPU us/request",
+    "user",
+    "system",
     "switches/request",
     "server cores",
     "wrk cores",
@@ -42,8 +44,9 @@ def ratio_cells(ratio):
     ]
 
 
-def workload_lines(result, baseline):
+def workload_lines(result):
     """A heading and the table of one workload."""
+    baseline = result["baseline"]
     rounds = f"{len(result['rounds'])} rounds"
     if result["dropped"]:
         rounds += f", {result['dropped']} dropped for foreign load"
@@ -59,6 +62,8 @@ def workload_lines(result, baseline):
             in_us(median["p50_us"]),
             in_us(median["p99_us"]),
             f"{median['cpu_us_per_request']:.2f}",
+            f"{median['user_us_per_request']:.2f}",
+            f"{median['system_us_per_request']:.2f}",
             f"{median['switches_per_request']:.3f}",
             f"{median['server_cores']:.2f}",
             f"{median['load_cores']:.2f}",
@@ -68,6 +73,8 @@ def workload_lines(result, baseline):
     for name, figures in result["summary"].items():
         if figures["errors"]:
             lines.append(f"{name}: {figures['errors']} errors counted by wrk")
+    if result["left_out"]:
+        lines.append(f"left out, as they lack this: {', '.join(result['left_out'])}")
     return lines
 
 

@@ -10,30 +10,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import procfs
-from servers import BenchError
+from error import BenchError
 
 ANSWER_TIMEOUT_SECONDS = 5
+RATIOS = ("requests_per_second", "p50_us", "p99_us", "cpu_us_per_request")
 FIGURES = (
-    "requests_per_second",
-    "p50_us",
-    "p99_us",
-    "cpu_us_per_request",
+    *RATIOS,
+    "user_us_per_request",
+    "system_us_per_request",
     "switches_per_request",
     "server_cores",
     "load_cores",
 )
-
-
-@dataclass(frozen=True)
-class Workload:
-    connections: int
-    depth: int = 1  # requests that a connection sends before it waits for their answers
-
-    @property
-    def name(self):
-        plural = "" if self.connections == 1 else "s"
-        pipelined = f", {self.depth} requests deep" if self.depth > 1 else ""
-        return f"{self.connections} connection{plural}{pipelined}"
 
 
 @dataclass
@@ -46,6 +34,8 @@ class Sample:
     p99_us: float
     max_us: float
     cpu_us_per_request: float
+    user_us_per_request: float
+    system_us_per_request: float
     switches_per_request: float
     server_cores: float  # how many cores it kept busy
     load_cores: float  # how many wrk did
@@ -83,7 +73,12 @@ def run_wrk(url, workload, seconds, cores):
     """What wrk measured, and the CPU seconds that it needed itself."""
     threads = 1 if cores else min(workload.connections, len(os.sched_getaffinity(0)))
     command = wrk_command(url, workload, seconds, threads)
-    told = {"BENCH_CONNECTIONS": str(workload.connections), "BENCH_DEPTH": str(workload.depth)}
+    told = {
+        "BENCH_CONNECTIONS": str(workload.connections),
+        "BENCH_DEPTH": str(workload.depth),
+        "BENCH_UPLOAD": str(workload.upload),
+        "BENCH_CLOSE": "yes" if workload.close else "no",
+    }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
         run = subprocess.run(
@@ -109,14 +104,14 @@ def measure(running, workload, settings):
     begin = time.monotonic()
     idle = procfs.idle_seconds(settings.watched_cores)
     earlier = running.usage()
-    result, load_seconds = run_wrk(
-        running.server.url, workload, settings.seconds, settings.load_cores
-    )
+    url = running.server.url(workload)
+    result, load_seconds = run_wrk(url, workload, settings.seconds, settings.load_cores)
     later = running.usage()
     idle = procfs.idle_seconds(settings.watched_cores) - idle
     elapsed = time.monotonic() - begin
     busy = elapsed * len(settings.watched_cores) - idle
     cpu = later.cpu_since(earlier)
+    user, system = later.split_since(earlier)
     requests = result["requests"]
     if requests == 0:
         running.fail("answered no request under load")
@@ -130,6 +125,8 @@ def measure(running, workload, settings):
         p99_us=result["p99_us"],
         max_us=result["max_us"],
         cpu_us_per_request=cpu / requests * 1e6,
+        user_us_per_request=user / requests * 1e6,
+        system_us_per_request=system / requests * 1e6,
         switches_per_request=later.switches_since(earlier) / requests,
         server_cores=cpu / elapsed,
         load_cores=load_seconds / elapsed,
@@ -151,7 +148,8 @@ def choose(taken, wanted, limit):
 def run_workload(servers, workload, settings, say):
     """Rounds until enough are undisturbed or no repeat is left; the rounds and how it went."""
     for running in servers:
-        run_wrk(running.server.url, workload, settings.warmup, settings.load_cores)
+        url = running.server.url(workload)
+        run_wrk(url, workload, settings.warmup, settings.load_cores)
     taken, clean = [], 0
     while clean < settings.rounds and len(taken) < settings.rounds + settings.repeats:
         taken.append(
@@ -181,7 +179,7 @@ def summarize(kept, names, baseline):
         figures["errors"] = sum(one[name].errors for one in kept)
         figures["ratio"] = {}
         if baseline in names:
-            for figure in FIGURES[:4]:
+            for figure in RATIOS:
                 pairs = [(getattr(o[name], figure), getattr(o[baseline], figure)) for o in kept]
                 ratios = [mine / theirs for mine, theirs in pairs if theirs]
                 if ratios:

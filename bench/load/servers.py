@@ -1,5 +1,6 @@
 """The servers under load: how each is started, checked to be up, and stopped."""
 
+import json
 import os
 import re
 import shlex
@@ -7,36 +8,47 @@ import signal
 import socket
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import procfs
+from error import BenchError
+from workloads import BODIES, PLAINTEXT
 
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
-BODY = b"Hello, World!"
-
-
-class BenchError(Exception):
-    """Said to the user in one line."""
+TABLES = (Path(__file__).with_name("servers.json"), Path(__file__).parent / "../peers/peers.json")
 
 
 @dataclass
 class Server:
-    """`command` may hold {port}, {workers} and {folder} (a folder of its own for this run)."""
+    """A row of the table; README.md tells what its columns mean."""
 
     name: str
     command: list
-    path: str = "/plaintext"
     port: int = 0  # 0: a free one is chosen
-    body: bytes | None = BODY  # what it must answer; None: anything
-    version_command: list | None = None
+    strict: bool = True  # whether its answers must be what was asked for
+    version: list | None = None  # a command that says it
     config: str | None = None  # a template, written to {folder}/config
-    reuseport: bool = False
+    lacks: frozenset = frozenset()
+    paths: dict = field(default_factory=dict)  # where it has a page, if elsewhere
+    words: dict = field(default_factory=dict)  # that stand in braces in its command and config
 
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.port}{self.path}"
+    def can(self, workload):
+        return not workload.needs & self.lacks
+
+    def path(self, workload):
+        return self.paths.get(workload.path, workload.path)
+
+    def url(self, workload):
+        return f"http://127.0.0.1:{self.port}{self.path(workload)}"
+
+
+def fill(text, words):
+    """`text` with the words that stand in braces replaced."""
+    for word, value in words.items():
+        text = text.replace("{" + word + "}", value)
+    return text
 
 
 def parse_server(text):
@@ -47,25 +59,36 @@ def parse_server(text):
     name, command, port, path = found.groups()
     if int(port) == 0 and "{port}" not in command:
         raise BenchError(f"--server {name}: port 0, but no {{port}} in the command to fill in")
-    return Server(name, shlex.split(command), path or "/plaintext", int(port), body=None)
+    lacks = frozenset({*BODIES, "/echo"} - {PLAINTEXT})
+    paths = {PLAINTEXT: path or PLAINTEXT}
+    return Server(name, shlex.split(command), int(port), strict=False, lacks=lacks, paths=paths)
 
 
-def known_servers(rota):
-    """Those that need no --server. `rota` is the path of rota-http."""
-    template = Path(__file__).with_name("nginx.conf").read_text()
-    nginx = ["nginx", "-p", "{folder}", "-e", "stderr", "-c", "{folder}/config"]
-    app = [str(rota), "--host", "127.0.0.1", "--port", "{port}", "--workers", "{workers}"]
-    app += ["--log-level", "error"]
-    version = ["nginx", "-v"]
-    servers = [
-        Server("rota", app),
-        Server("rota-per-worker", [*app, "--topology", "per_worker"]),
-        Server("nginx", nginx, config=template, version_command=version),
-        Server(
-            "nginx-reuseport", nginx, config=template, version_command=version, reuseport=True
-        ),
-    ]
-    return {server.name: server for server in servers}
+def parse_row(row, folder, words):
+    """A server from a row of a table in `folder`."""
+    words = {**words, **row.get("words", {})}
+    version = row.get("version")
+    return Server(
+        row["name"],
+        [fill(word, words) for word in row["command"]],
+        row.get("port", 0),
+        strict=not row.get("yardstick", False),
+        version=version and [fill(word, words) for word in version],
+        config=(folder / row["config"]).read_text() if "config" in row else None,
+        lacks=frozenset(row.get("lacks", ())),
+        paths=row.get("paths", {}),
+        words=words,
+    )
+
+
+def known_servers(rota, build):
+    """Those of the tables. `rota` is the path of rota-http, `build` the folder of the build."""
+    words = {"rota": str(rota), "build": str(build), "output": str(build / "bench/peers")}
+    servers = {}
+    for table in TABLES:
+        for row in json.loads(table.read_text()) if table.exists() else []:
+            servers[row["name"]] = parse_row(row, table.parent, words)
+    return servers
 
 
 def free_port():
@@ -76,11 +99,11 @@ def free_port():
 
 def version_of(server):
     """The version in what the version command says, or None."""
-    if not server.version_command:
+    if not server.version:
         return None
     try:
         said = subprocess.run(
-            server.version_command,
+            server.version,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -105,22 +128,25 @@ class Running:
         if server.port == 0:
             server.port = free_port()
         self.words = {
-            "{port}": str(server.port),
-            "{workers}": str(workers),
-            "{folder}": str(self.folder),
-            "{reuseport}": " reuseport" if server.reuseport else "",
+            **server.words,
+            "port": str(server.port),
+            "workers": str(workers),
+            "folder": str(self.folder),
+            "pages": str(self.folder / "pages"),
         }
-        self.command = [self.fill(word) for word in server.command]
+        self.command = [fill(word, self.words) for word in server.command]
         self.process = None
 
-    def fill(self, text):
-        for word, value in self.words.items():
-            text = text.replace(word, value)
-        return text
+    def write_config(self):
+        """The config, and the pages for a server that sends files."""
+        (self.folder / "config").write_text(fill(self.server.config, self.words))
+        (self.folder / "pages").mkdir()
+        for path, body in BODIES.items():
+            (self.folder / "pages" / path.lstrip("/")).write_bytes(body)
 
     def __enter__(self):
         if self.server.config is not None:
-            (self.folder / "config").write_text(self.fill(self.server.config))
+            self.write_config()
         if self.port_taken():
             raise BenchError(f"{self.server.name}: port {self.server.port} is taken")
         try:

@@ -1,4 +1,5 @@
--- One request, or a batch of BENCH_DEPTH of them, over and over; the result as JSON.
+-- One request, or a batch of BENCH_DEPTH of them, over and over; the result as JSON. With
+-- BENCH_UPLOAD bytes of content it is a POST; with BENCH_CLOSE=yes each has its own connection.
 
 local ffi = require("ffi")
 
@@ -11,6 +12,14 @@ struct histogram {
 
 function init(args)
     local depth = tonumber(os.getenv("BENCH_DEPTH"))
+    local upload = tonumber(os.getenv("BENCH_UPLOAD"))
+    if upload > 0 then
+        wrk.method = "POST"
+        wrk.body = ("x"):rep(upload)
+    end
+    if os.getenv("BENCH_CLOSE") == "yes" then
+        wrk.headers["Connection"] = "close"
+    end
     if depth > 1 then
         local batch = wrk.format():rep(depth)
         -- The batch replaces the request itself: a request() function would be called for each one.

@@ -14,6 +14,7 @@ import procfs  # noqa: E402
 import report  # noqa: E402
 import rounds  # noqa: E402
 import servers  # noqa: E402
+import workloads  # noqa: E402
 
 TICKS = procfs.TICKS_PER_SECOND
 
@@ -22,7 +23,7 @@ class Proc(unittest.TestCase):
     def test_process_with_a_hostile_name(self):
         before = "17 (a) S 99 (b) R 1 17 17 0 -1 4194560 100 0 0 0 "
         text = f"{before}{3 * TICKS} {2 * TICKS} 0 0 20 0 4 0 12345 1000 200"
-        self.assertEqual(procfs.parse_process_stat(text), (1, 5.0))
+        self.assertEqual(procfs.parse_process_stat(text), (1, 3.0, 2.0))
 
     def test_switches(self):
         text = "Threads:\t2\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t5\n"
@@ -44,10 +45,19 @@ class Proc(unittest.TestCase):
         self.assertEqual(later.switches_since(earlier), 7)
 
     def test_cpu_time_of_threads_that_come_and_go(self):
-        earlier = procfs.Usage(1.0, {1: 10**9})
-        self.assertEqual(procfs.Usage(1.5, {1: 1_400_000_000, 2: 10**8}).cpu_since(earlier), 0.5)
-        self.assertEqual(procfs.Usage(1.5, {2: 10**8}).cpu_since(earlier), 0.5)
+        earlier = procfs.Usage(1.0, 0.0, {1: 10**9})
+        later = procfs.Usage(1.5, 0.0, {1: 1_400_000_000, 2: 10**8})
+        self.assertEqual(later.cpu_since(earlier), 0.5)
+        self.assertEqual(procfs.Usage(1.5, 0.0, {2: 10**8}).cpu_since(earlier), 0.5)
         self.assertEqual(procfs.Usage(1.5).cpu_since(earlier), 0.5)
+
+    def test_cpu_time_by_mode(self):
+        earlier = procfs.Usage(1.0, 2.0, {1: 10**9})
+        later = procfs.Usage(1.1, 2.3, {1: 1_200_000_000})
+        user, system = later.split_since(earlier)
+        self.assertAlmostEqual(user, 0.05)
+        self.assertAlmostEqual(system, 0.15)
+        self.assertEqual(earlier.split_since(earlier), (0.0, 0.0))
 
     def test_own_usage(self):
         before = procfs.Usage.of(os.getpid())
@@ -83,14 +93,70 @@ class Answers(unittest.TestCase):
 class Servers(unittest.TestCase):
     def test_server_option(self):
         server = servers.parse_server("h2o=h2o -c 'my conf'@8080/a?b=c@d")
-        self.assertEqual((server.name, server.port, server.path), ("h2o", 8080, "/a?b=c@d"))
+        plain = workloads.NAMED["plaintext"]
+        self.assertEqual((server.name, server.url(plain)), ("h2o", "http://127.0.0.1:8080/a?b=c@d"))
         self.assertEqual(server.command, ["h2o", "-c", "my conf"])
-        self.assertEqual(servers.parse_server("a=b {port}@0").path, "/plaintext")
+        self.assertEqual(servers.parse_server("a=b {port}@0").path(plain), "/plaintext")
+        self.assertTrue(server.can(plain))
+        self.assertFalse(server.can(workloads.NAMED["json"]))
 
     def test_wrong_server_option(self):
         for text in ("a=b", "=b@1/", "a=b@x/", "a=b@0/"):
             with self.assertRaises(servers.BenchError):
                 servers.parse_server(text)
+
+
+    def test_table(self):
+        known = servers.known_servers(Path("/x/rota-http"), Path("/x/build"))
+        self.assertEqual(known["rota"].command[0], "/x/rota-http")
+        sixteen = workloads.NAMED["16k"]
+        self.assertTrue(known["rota"].url(sixteen).endswith("/bytes/16384"))
+        self.assertTrue(known["nginx"].url(sixteen).endswith("/16k"))
+        self.assertFalse(known["nginx"].can(workloads.NAMED["echo"]))
+        for server in known.values():
+            self.assertTrue(server.can(workloads.NAMED["plaintext"]), server.name)
+            words = {**server.words, **dict.fromkeys(("port", "workers", "folder", "pages"), "")}
+            left = servers.fill(server.config or "", words)
+            self.assertNotRegex(left, r"\{(port|workers|folder|pages|output|reuseport)\}")
+
+    def test_row(self):
+        row = {"name": "a", "command": ["{here}/a", "{port}"], "port": 7, "lacks": ["close"]}
+        server = servers.parse_row({**row, "yardstick": True}, Path("/"), {"here": "/b"})
+        self.assertEqual((server.command, server.port), (["/b/a", "{port}"], 7))
+        self.assertFalse(server.strict)
+        self.assertFalse(server.can(workloads.NAMED["accept"]))
+
+
+class Workloads(unittest.TestCase):
+    def test_default(self):
+        found = workloads.parse_workloads("plaintext", None, "64x16")
+        self.assertEqual([w.connections for w in found], [1, 64, 512, 64])
+        self.assertEqual([w.depth for w in found], [1, 1, 1, 16])
+
+    def test_all(self):
+        found = workloads.parse_workloads("all", None, "none")
+        self.assertEqual([w.connections for w in found[:5]], [1, 16, 64, 256, 512])
+        self.assertEqual(len(found), 5 + len(workloads.NAMED) - 1)
+        self.assertEqual(len({w.name for w in found}), len(found))
+
+    def test_sizes(self):
+        found = workloads.parse_workloads("json,json:256,plaintext:8x4,echo", "1", "none")
+        self.assertEqual([w.connections for w in found], [64, 256, 8, 16])
+        self.assertEqual(found[2].depth, 4)
+        self.assertEqual(found[1].name, "JSON, 256 connections")
+
+    def test_nonsense(self):
+        for names in ("", "html", "json:x", "json:0", "accept:8x2", "plaintext:1x0"):
+            with self.assertRaises(servers.BenchError):
+                workloads.parse_workloads(names, None, "none")
+
+    def test_requests(self):
+        plain = workloads.NAMED["plaintext"].request("/p", "h")
+        self.assertEqual(plain, b"GET /p HTTP/1.1\r\nHost: h\r\n\r\n")
+        echo = workloads.NAMED["echo"]
+        self.assertTrue(echo.request("/echo", "h").endswith(b"\r\n\r\n" + echo.answer))
+        self.assertIn(b"Content-Length: 65536\r\n", echo.request("/echo", "h"))
+        self.assertIn(b"Connection: close\r\n", workloads.NAMED["accept"].request("/", "h"))
 
 
 def sample(rate, cpu, foreign=0.0, errors=0):
@@ -101,6 +167,8 @@ def sample(rate, cpu, foreign=0.0, errors=0):
         p99_us=90.0,
         max_us=99.0,
         cpu_us_per_request=cpu,
+        user_us_per_request=cpu / 4,
+        system_us_per_request=cpu * 3 / 4,
         switches_per_request=0.1,
         server_cores=1.0,
         load_cores=0.5,
@@ -132,9 +200,11 @@ class Rounds(unittest.TestCase):
         self.assertEqual(ratio["requests_per_second"], {"median": 2.0, "min": 1.0, "max": 3.0})
         self.assertEqual(ratio["cpu_us_per_request"], {"median": 0.6, "min": 0.5, "max": 3.0})
         result = {"name": "x", "pinned": True, "dropped": 1, "disturbed": 0, "summary": summary}
-        text = "\n".join(report.workload_lines({**result, "rounds": kept}, "nginx"))
+        result |= {"rounds": kept, "baseline": "nginx", "left_out": ["b"]}
+        text = "\n".join(report.workload_lines(result))
         self.assertIn(" 0.60 (0.50-3.00) |", text)
         self.assertIn("a: 2 errors", text)
+        self.assertIn("lack this: b", text)
         self.assertEqual(len({len(line) for line in text.splitlines() if "|" in line}), 1)
 
 

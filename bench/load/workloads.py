@@ -1,0 +1,103 @@
+"""What is asked of the servers, and how much of it at once."""
+
+from dataclasses import dataclass, replace
+
+from error import BenchError
+
+PLAINTEXT = "/plaintext"
+BODIES = {
+    PLAINTEXT: b"Hello, World!",
+    "/json": b'{"message":"Hello, World!"}',
+    "/16k": b"x" * (16 << 10),
+    "/1m": b"x" * (1 << 20),
+}
+CONNECTIONS = "1,64,512"
+CONNECTIONS_OF_ALL = "1,16,64,256,512"
+
+
+@dataclass(frozen=True)
+class Workload:
+    connections: int
+    depth: int = 1  # requests that a connection sends before it waits for their answers
+    path: str = PLAINTEXT  # in the words of the table; a server may have it elsewhere
+    upload: int = 0  # bytes that each request brings along, to be sent back
+    close: bool = False  # a connection for each request
+    label: str = ""
+
+    @property
+    def name(self):
+        plural = "" if self.connections == 1 else "s"
+        label = f"{self.label}, " if self.label else ""
+        pipelined = f", {self.depth} requests deep" if self.depth > 1 else ""
+        return f"{label}{self.connections} connection{plural}{pipelined}"
+
+    @property
+    def needs(self):
+        """What a server must not lack."""
+        needs = {self.path}
+        if self.depth > 1:
+            needs.add("pipelining")
+        if self.close:
+            needs.add("close")
+        return needs
+
+    @property
+    def method(self):
+        return "POST" if self.upload else "GET"
+
+    @property
+    def answer(self):
+        """The body that is due."""
+        return b"x" * self.upload if self.upload else BODIES[self.path]
+
+    def request(self, path, host):
+        """One request as it goes over the wire, to a server that has it at `path`."""
+        lines = [f"{self.method} {path} HTTP/1.1", f"Host: {host}"]
+        if self.upload:
+            lines.append(f"Content-Length: {self.upload}")
+        if self.close:
+            lines.append("Connection: close")
+        return "\r\n".join([*lines, "", ""]).encode() + b"x" * self.upload
+
+
+NAMED = {
+    "plaintext": Workload(64),
+    "json": Workload(64, path="/json", label="JSON"),
+    "16k": Workload(64, path="/16k", label="16 KiB"),
+    "1m": Workload(16, path="/1m", label="1 MiB"),
+    "echo": Workload(16, path="/echo", upload=64 << 10, label="POST echo of 64 KiB"),
+    "accept": Workload(64, close=True, label="connection per request"),
+}
+
+
+def sized(workload, size):
+    """The workload with the connections, and the depth, of a size such as 256 or 64x16."""
+    connections, _, depth = size.partition("x")
+    try:
+        chosen = replace(workload, connections=int(connections), depth=int(depth or 1))
+    except ValueError as error:
+        raise BenchError(f"{size!r}: neither CONNECTIONS nor CONNECTIONSxDEPTH") from error
+    if chosen.connections < 1 or chosen.depth < 1:
+        raise BenchError(f"{size!r}: nothing to measure")
+    if chosen.depth > 1 and chosen.close:
+        raise BenchError("a connection for each request has no depth")
+    return chosen
+
+
+def parse_workloads(names, connections, pipeline):
+    """The workloads of --workload; `connections` and `pipeline` are lists of sizes of plaintext."""
+    everything = names == "all"
+    chosen = []
+    for item in NAMED if everything else filter(None, names.split(",")):
+        name, _, size = item.partition(":")
+        if name not in NAMED:
+            raise BenchError(f"--workload: {name} unknown; there is all, {', '.join(NAMED)}")
+        if size or name != "plaintext":
+            chosen.append(sized(NAMED[name], size) if size else NAMED[name])
+            continue
+        sizes = (connections or (CONNECTIONS_OF_ALL if everything else CONNECTIONS)).split(",")
+        sizes += [] if pipeline == "none" else pipeline.split(",")
+        chosen += [sized(NAMED[name], size) for size in sizes if size]
+    if not chosen:
+        raise BenchError("nothing to measure: no workload")
+    return list(dict.fromkeys(chosen))
