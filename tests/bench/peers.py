@@ -31,7 +31,7 @@ PAGES = {
     "/16k": (PLAIN, b"x" * (16 << 10)),
     "/1m": (PLAIN, b"x" * (1 << 20)),
 }
-WORKLOADS = {*PAGES, "/echo", "pipelining", "workers"}
+WORKLOADS = {*PAGES, "/echo", "close", "pipelining", "workers"}
 
 
 def free_port():
@@ -44,8 +44,8 @@ def connect(port):
     return socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS)
 
 
-def get(path):
-    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+def get(path, *fields):
+    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *fields, "", ""]).encode()
 
 
 def post(path, body):
@@ -145,7 +145,7 @@ class Answers(unittest.TestCase):
         if workload in self.peer["lacks"]:
             self.skipTest(f"lacks {workload}")
 
-    def check(self, stream, path):
+    def check(self, stream, path, connection=""):
         status, headers, body = read_answer(stream)
         content_type, expected = PAGES[path]
         self.assertEqual(status, 200)
@@ -153,7 +153,10 @@ class Answers(unittest.TestCase):
         self.assertTrue(body == expected, f"{path}: {len(body)} bytes, {body[:40]}...")
         told = email.utils.parsedate_to_datetime(headers["date"]).timestamp()
         self.assertLess(abs(told - time.time()), CLOCK_SLACK_SECONDS)
-        self.assertNotEqual(headers.get("connection", "").lower(), "close")
+        if connection == "close":
+            self.assertEqual(stream.read(), b"")
+        else:
+            self.assertNotEqual(headers.get("connection", "").lower(), "close")
 
     def test_pages(self):
         for path in PAGES:
@@ -168,6 +171,13 @@ class Answers(unittest.TestCase):
             for _ in range(200):  # more than what some have as the default for a connection
                 client.sendall(get("/plaintext"))
                 self.check(stream, "/plaintext")
+
+    def test_connection_per_request(self):
+        self.needs("close")
+        for _ in range(20):
+            with connect(self.running.port) as client, client.makefile("rb") as stream:
+                client.sendall(get("/plaintext", "Connection: close"))
+                self.check(stream, "/plaintext", "close")
 
     def test_pipelining(self):
         self.needs("pipelining")

@@ -41,6 +41,7 @@ struct state {
     bool close = false;
 };
 
+/// Whether a name, or a word, is this one, which is in lower case.
 bool same_name(std::string_view name, std::string_view lower) {
     if (name.size() != lower.size())
         return false;
@@ -53,7 +54,8 @@ bool same_name(std::string_view name, std::string_view lower) {
 
 /// The value of the header with this name in lower case, or nothing.
 std::optional<std::string_view> header(std::string_view head, std::string_view lower) {
-    std::size_t begin = head.find("\r\n") + 2;
+    const std::size_t fields = head.find("\r\n");
+    std::size_t begin = fields == head.npos ? head.size() : fields + 2;
     while (begin < head.size()) {
         const std::size_t end = std::min(head.find("\r\n", begin), head.size());
         const std::string_view line = head.substr(begin, end - begin);
@@ -67,10 +69,15 @@ std::optional<std::string_view> header(std::string_view head, std::string_view l
     return std::nullopt;
 }
 
-void begin_answer(std::string& out, std::string_view type, std::size_t length) {
+void begin_answer(state& s, std::string_view head, std::string_view type, std::size_t length) {
+    std::string& out = s.out;
     std::array<char, 20> digits{};
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), length).ptr;
     out.append("HTTP/1.1 200 OK\r\nDate: ").append(peers::http_date());
+    if (same_name(header(head, "connection").value_or(""), "close")) {
+        s.close = true;
+        out.append("\r\nConnection: close");
+    }
     out.append("\r\nContent-Type: ").append(type);
     out.append("\r\nContent-Length: ").append(digits.data(), end).append("\r\n\r\n");
 }
@@ -102,7 +109,7 @@ std::size_t answer_one(state& s, std::string_view data) {
             refuse(s, "404 Not Found");
             return data.size();
         }
-        begin_answer(s.out, page->type, page->body.size());
+        begin_answer(s, head, page->type, page->body.size());
         if (page->body.size() <= copied_bytes_max)
             s.out.append(page->body);
         else
@@ -120,7 +127,7 @@ std::size_t answer_one(state& s, std::string_view data) {
     }
     if (data.size() - (end + 4) < length)
         return 0;
-    begin_answer(s.out, header(head, "content-type").value_or(peers::default_type), length);
+    begin_answer(s, head, header(head, "content-type").value_or(peers::default_type), length);
     s.out.append(data.substr(end + 4, length));
     return end + 4 + length;
 }
