@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 )
@@ -68,6 +69,7 @@ func main() {
 		log.Fatal("the number of workers is not a number above 0")
 	}
 	runtime.GOMAXPROCS(workers)
+	debug.SetGCPercent(400) // so little is alive that the default collects all the time
 	const plain = "text/plain; charset=utf-8"
 	pages := http.NewServeMux()
 	pages.Handle("/plaintext", fixed(plain, []byte("Hello, World!")))
