@@ -88,7 +88,7 @@ class Running:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
+                start_new_session=program != "setsid",  # which would start another process
             )
         self.wait_until_up()
 
