@@ -4,6 +4,8 @@
 #include <h2o.h>
 #include <h2o/http1.h>
 
+#include <cerrno>
+
 #include "common.hpp"
 
 namespace {
@@ -87,7 +89,7 @@ void work(h2o_globalconf_t* config, int fd) {
     h2o_socket_t* listener = h2o_evloop_socket_create(loop, fd, H2O_SOCKET_FLAG_DONT_READ);
     listener->data = &to_accept;
     h2o_socket_read_start(listener, accept_some);
-    while (h2o_evloop_run(loop, INT32_MAX) == 0) {
+    while (h2o_evloop_run(loop, INT32_MAX) == 0 || errno == EINTR) {
     }
 }
 
