@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -10,6 +12,7 @@
 #include <rota/io/listener.hpp>
 #include <rota/io/wait_fd.hpp>
 #include <rota/owner_wait.hpp>
+#include <rota/sleep.hpp>
 
 #include "operation.hpp"
 #include "worker_io.hpp"
@@ -86,8 +89,7 @@ private:
             cancel_seen_ = true;
         } else {
             ended_ = true;
-            // A connect that runs in a thread of the kernel's is cancelled by interrupting it.
-            result_ = cancelling_ && result == -EINTR ? -ECANCELED : result;
+            result_ = result;
             io_.home.timers().disarm(expiry_);
         }
         if (!ended_ || (cancelling_ && !cancel_seen_))
@@ -110,6 +112,32 @@ private:
     bool ended_ = false;
 };
 
+/// How often a connect to a Unix socket whose backlog is full is tried again: nothing announces
+/// that there is room.
+constexpr auto crowded_retry = std::chrono::milliseconds(10);
+
+std::system_error connect_failure(int error, const endpoint& address) {
+    return {error, std::system_category(), fmt::format("connect to {}", address.to_string())};
+}
+
+/// A connect to a Unix socket succeeds or fails at once, but for a full backlog. The kernel would
+/// wait for room in that, in a thread of its own if asked by a ring, where it cannot be relied upon
+/// to be cancelled (Linux 6.18); so the waiting is done here.
+task<void> connect_unix(int fd, const endpoint* address, deadline until) {
+    routine& self = co_await current_routine;
+    const int flags = ::fcntl(fd, F_GETFL);
+    ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    while (::connect(fd, address->address(), address->length()) != 0) {
+        if (errno != EAGAIN)
+            throw connect_failure(errno, *address);
+        const auto now = self.home().now();
+        if (until && *until <= now)
+            throw timed_out();
+        co_await sleep_until(std::min(now + crowded_retry, until.value_or(now + crowded_retry)));
+    }
+    ::fcntl(fd, F_SETFL, flags);
+}
+
 } // namespace
 
 task<connection> connect(context& ctx, endpoint address, deadline until) {
@@ -117,10 +145,12 @@ task<connection> connect(context& ctx, endpoint address, deadline until) {
     accepted_socket s(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (s.get() < 0)
         throw std::system_error(errno, std::system_category(), "socket");
-    if (address.family() != AF_UNIX) {
-        const int on = 1;
-        ::setsockopt(s.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (address.family() == AF_UNIX) {
+        co_await connect_unix(s.get(), &address, until);
+        co_return adopt(ctx, std::move(s), assignment(self.home()));
     }
+    const int on = 1;
+    ::setsockopt(s.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     one_shot operation(op_kind::connect, ctx.io_of(self.home()), s.get(), "connect",
                        std::source_location::current());
     operation.set_address(address);
@@ -130,7 +160,7 @@ task<connection> connect(context& ctx, endpoint address, deadline until) {
     } catch (const timed_out&) {
         throw;
     } catch (const std::system_error& e) {
-        throw std::system_error(e.code(), fmt::format("connect to {}", address.to_string()));
+        throw connect_failure(e.code().value(), address);
     }
     co_return adopt(ctx, std::move(s), assignment(self.home()));
 }

@@ -21,9 +21,6 @@
 namespace rota::io {
 namespace {
 
-/// How often a connect to a Unix socket whose backlog is full is tried again: nothing announces
-/// that there is room.
-constexpr auto crowded_retry = std::chrono::milliseconds(10);
 constexpr int receives_per_readiness = 16; // so that one fast sender does not hold up the others
 
 [[noreturn]] void fail(const char* what) {
@@ -57,16 +54,27 @@ public:
         }
         if (op.kind == op_kind::connect && !start_connect(op))
             return;
-        watch(op);
+        const auto index = static_cast<std::size_t>(op.fd);
+        if (index >= interests_.size())
+            interests_.resize(index + index / 2 + 16);
+        interest& i = interests_[index];
+        const std::uint32_t events = events_of(op);
+        if (((events & EPOLLOUT) != 0 && i.out != nullptr) ||
+            ((events & ~EPOLLOUT) != 0 && i.in != nullptr)) {
+            complete(op, -EBUSY, 0);
+            return;
+        }
+        if ((events & EPOLLOUT) != 0)
+            i.out = &op;
+        if ((events & ~EPOLLOUT) != 0)
+            i.in = &op;
+        update(op.fd);
     }
 
     // What has ended already, but not been fetched by wait(), is not ended twice.
     void cancel(operation& op) override {
-        if (std::erase(crowded_, &op) != 0) {
-            complete(op, -ECANCELED, 0);
-        } else if (op.fd >= 0 && static_cast<std::size_t>(op.fd) < interests_.size() && waits(op)) {
+        if (op.fd >= 0 && static_cast<std::size_t>(op.fd) < interests_.size() && waits(op))
             finish(op, -ECANCELED);
-        }
     }
 
     std::size_t wait(std::span<op_completion> out, time_point until) override {
@@ -99,24 +107,6 @@ private:
         operation* out = nullptr;
         std::uint32_t registered = 0;
     };
-
-    void watch(operation& op) {
-        const auto index = static_cast<std::size_t>(op.fd);
-        if (index >= interests_.size())
-            interests_.resize(index + index / 2 + 16);
-        interest& i = interests_[index];
-        const std::uint32_t events = events_of(op);
-        if (((events & EPOLLOUT) != 0 && i.out != nullptr) ||
-            ((events & ~EPOLLOUT) != 0 && i.in != nullptr)) {
-            complete(op, -EBUSY, 0);
-            return;
-        }
-        if ((events & EPOLLOUT) != 0)
-            i.out = &op;
-        if ((events & ~EPOLLOUT) != 0)
-            i.in = &op;
-        update(op.fd);
-    }
 
     static std::uint32_t events_of(const operation& op) noexcept {
         switch (op.kind) {
@@ -191,26 +181,13 @@ private:
         }
         if (errno == EINPROGRESS)
             return true;
-        if (errno == EAGAIN && op.address->sa_family == AF_UNIX) {
-            crowded_.push_back(&op);
-        } else {
-            complete(op, -errno, 0);
-        }
+        complete(op, -errno, 0);
         return false;
-    }
-
-    void retry_crowded() {
-        for (operation* const op : std::exchange(crowded_, {})) {
-            if (start_connect(*op))
-                watch(*op);
-        }
     }
 
     void poll(time_point until) {
         std::array<epoll_event, 256> events{};
         int limit_ms = -1;
-        if (!crowded_.empty())
-            until = std::min(until, std::chrono::steady_clock::now() + crowded_retry);
         if (until != time_point::max()) {
             const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
                 until - std::chrono::steady_clock::now());
@@ -220,8 +197,6 @@ private:
             ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), limit_ms);
         for (int i = 0; i < count; ++i)
             handle(events[static_cast<std::size_t>(i)]);
-        if (!crowded_.empty())
-            retry_crowded();
     }
 
     void handle(const epoll_event& event) {
@@ -308,7 +283,6 @@ private:
     int epoll_;
     int wake_fd_ = -1;
     std::vector<interest> interests_; // by descriptor
-    std::vector<operation*> crowded_; // connects to try again
     std::vector<op_completion> done_;
 };
 

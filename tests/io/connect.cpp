@@ -2,8 +2,10 @@
 
 #include <cerrno>
 #include <optional>
+#include <string>
 
 #include <catch2/catch_test_macros.hpp>
+#include <unistd.h>
 
 #include <rota/errors.hpp>
 #include <rota/io/listener.hpp>
@@ -44,10 +46,12 @@ struct full_house {
     }
 };
 
-/// TCP, where a connect is under way, and a Unix socket, where the kernel waits for room first.
-endpoint each_kind() {
-    return GENERATE(endpoint::ip("127.0.0.1", 0), endpoint::unix_path("@rota-test-full-house"));
+endpoint crowded_name() {
+    return endpoint::unix_path("@rota-test-full-house-" + std::to_string(::getpid()));
 }
+
+/// TCP, where a connect is under way, and a Unix socket, where the kernel waits for room first.
+endpoint each_kind() { return GENERATE(endpoint::ip("127.0.0.1", 0), crowded_name()); }
 
 task<bool> cancelled_connect(context* ctx, endpoint to) {
     try {
@@ -95,7 +99,7 @@ TEST_CASE("a connect that nobody answers ends when its routine is stopped") {
 
 TEST_CASE("a connect to a full Unix socket goes on when there is room") {
     context ctx(options_for(each_combination()));
-    full_house full(endpoint::unix_path("@rota-test-full-house"));
+    full_house full(crowded_name());
     std::atomic<int> error = -1;
     constexpr auto body = [](context* c, endpoint to, std::atomic<int>* out) -> task<void> {
         const int e = co_await error_of_connect(c, to, {});
