@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <coroutine>
 #include <source_location>
 #include <utility>
@@ -14,12 +15,18 @@ namespace rota::io {
 
 /// A place in a long-lived object (a connection, a listener) where one routine of its worker at a
 /// time waits for what the holder of the worker's baton will bring about, with an optional
-/// deadline. The baton holder only.
+/// deadline. The baton holder only, also for the end.
+///
+/// The timer belongs to the place, not to the wait, and stays armed when a wait ends: a connection
+/// waits for each of its requests with a deadline that hardly ever passes, so arming and disarming
+/// once for each would be work for nothing. When the timer fires it looks what the present wait's
+/// deadline is, and is armed again for that if it is later.
 class wait_point {
 public:
-    explicit wait_point(worker& home) noexcept : home_(home) {}
+    explicit wait_point(worker& home) noexcept : home_(home), expiry_(*this) {}
     wait_point(const wait_point&) = delete;
     wait_point& operator=(const wait_point&) = delete;
+    ~wait_point() { home_.timers().disarm(expiry_); }
 
     [[nodiscard]] bool waiting() const noexcept { return current_ != nullptr; }
 
@@ -33,14 +40,14 @@ public:
     public:
         awaiter(wait_point& point, const char* what, deadline until,
                 std::source_location where) noexcept
-            : owner_wait(what, where), point_(point), until_(until), timer_(*this) {}
+            : owner_wait(what, where), point_(point), until_(until) {}
 
         template <class Promise>
         bool await_suspend(std::coroutine_handle<Promise> self) {
             return wait(self, [this] {
                 point_.current_ = this;
                 if (until_)
-                    point_.home_.timers().arm(timer_, *until_);
+                    point_.expire_by(*until_);
                 return true;
             });
         }
@@ -53,11 +60,6 @@ public:
 
     private:
         friend class wait_point;
-        struct expiry : timer {
-            explicit expiry(awaiter& a) noexcept : timer(&fire), self(a) {}
-            static void fire(timer& t) noexcept { static_cast<expiry&>(t).self.end(true); }
-            awaiter& self;
-        };
 
         void end(bool timed_out) noexcept {
             timed_out_ = timed_out;
@@ -65,14 +67,12 @@ public:
             complete();
         }
         bool withdraw() noexcept override {
-            point_.home_.timers().disarm(timer_);
             point_.current_ = nullptr;
             return true;
         }
 
         wait_point& point_;
         const deadline until_;
-        expiry timer_;
         bool timed_out_ = false;
     };
 
@@ -82,8 +82,35 @@ public:
     }
 
 private:
+    struct expiry : timer {
+        explicit expiry(wait_point& p) noexcept : timer(&fire), point(p) {}
+        static void fire(timer& t) noexcept { static_cast<expiry&>(t).point.expired(); }
+        wait_point& point;
+    };
+
+    /// Sees to it that the timer fires at `until` or earlier.
+    void expire_by(std::chrono::steady_clock::time_point until) noexcept {
+        if (expiry_.armed() && armed_for_ <= until)
+            return;
+        home_.timers().disarm(expiry_);
+        home_.timers().arm(expiry_, until);
+        armed_for_ = until;
+    }
+
+    void expired() noexcept {
+        if (current_ == nullptr || !current_->until_)
+            return;
+        if (*current_->until_ > armed_for_) {
+            expire_by(*current_->until_);
+        } else {
+            current_->end(true);
+        }
+    }
+
     worker& home_;
     awaiter* current_ = nullptr;
+    expiry expiry_;
+    std::chrono::steady_clock::time_point armed_for_;
 };
 
 } // namespace rota::io
