@@ -14,6 +14,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <sys/wait.h>
 
+#include <rota/quiet_thread.hpp>
 #include <rota/sleep.hpp>
 
 #include "support.hpp"
@@ -363,7 +364,8 @@ TEST_CASE("run_until_signalled() drains on the first signal and ends") {
         try {
             context ctx(options_for(how));
             server s(ctx, answer_lines, {.listen = {endpoint::ip("127.0.0.1", 0)}});
-            std::thread teller([&] {
+            // Quiet: a thread that does not block the signals would be ended by them.
+            std::jthread teller = rota::start_quiet_thread("teller", [&] {
                 const std::uint16_t port = s.listening().front().port();
                 static_cast<void>(!::write(ready[1], &port, sizeof port));
             });

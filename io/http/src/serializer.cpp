@@ -41,7 +41,7 @@ class pen {
 public:
     explicit pen(char* at) noexcept : at_(at) {}
     void put(std::string_view piece) noexcept {
-        std::memcpy(at_, piece.data(), piece.size());
+        std::char_traits<char>::copy(at_, piece.data(), piece.size()); // an empty one may be null
         at_ += piece.size();
     }
     void put_decimal(std::uint64_t value) noexcept {
