@@ -26,7 +26,7 @@ using rota::http::request;
 using rota::http::response;
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t bytes_max = std::uint64_t{1} << 20;
+constexpr std::uint64_t letters_max = std::uint64_t{1} << 20;
 constexpr std::uint64_t sleep_max_ms = 60'000;
 constexpr std::uint64_t stream_lines_max = 10'000;
 constexpr std::uint64_t stream_interval_max_ms = 10'000;
@@ -47,10 +47,10 @@ response hello(const request& req) {
 
 /// So much of one letter, sent from where it is.
 response letters(const request& req) {
-    const std::optional<std::uint64_t> count = parse_number(req.param("count"), bytes_max);
+    const std::optional<std::uint64_t> count = parse_number(req.param("count"), letters_max);
     if (!count)
         throw http_error(400, "the path is /bytes/{count} with 0 to 1048576 bytes");
-    static const std::string all(bytes_max, 'x');
+    static const std::string all(letters_max, 'x');
     auto producer = [count = *count](body_writer& to) {
         return to.write(std::string_view(all).substr(0, count));
     };
