@@ -66,7 +66,7 @@ class receive_buffers {
 public:
     explicit receive_buffers(io_uring& ring) : memory_(buffer_count * buffer_bytes) {
         io_uring_buf_reg registration{};
-        registration.ring_addr = reinterpret_cast<std::uintptr_t>(entries_.data());
+        registration.ring_addr = reinterpret_cast<std::uintptr_t>(entries.data());
         registration.ring_entries = buffer_count;
         if (const int result = ::io_uring_register_buf_ring(&ring, &registration, 0); result < 0)
             die("io_uring_register_buf_ring", -result);
@@ -78,17 +78,17 @@ public:
     const char* data(unsigned buffer) const { return memory_.data() + buffer * buffer_bytes; }
 
     void give_back(unsigned buffer) {
-        io_uring_buf& entry = entries_[tail_++ & (buffer_count - 1)];
+        io_uring_buf& entry = entries[tail_++ & (buffer_count - 1)];
         entry.addr = reinterpret_cast<std::uintptr_t>(data(buffer));
         entry.len = buffer_bytes;
         entry.bid = static_cast<std::uint16_t>(buffer);
     }
 
     /// The kernel's tail is where the first entry has its reserved bytes.
-    void publish() { io_uring_smp_store_release(&entries_[0].resv, tail_); }
+    void publish() { io_uring_smp_store_release(&entries[0].resv, tail_); }
 
 private:
-    alignas(4096) inline static std::array<io_uring_buf, buffer_count> entries_{};
+    alignas(4096) inline static std::array<io_uring_buf, buffer_count> entries{};
     std::vector<char> memory_;
     std::uint16_t tail_ = 0;
 };
