@@ -199,7 +199,7 @@ class Answers(unittest.TestCase):
 
     def test_many_connections(self):
         with ExitStack() as stack:
-            clients = [stack.enter_context(connect(self.running.port)) for _ in range(64)]
+            clients = [stack.enter_context(connect(self.running.port)) for _ in range(256)]
             streams = [stack.enter_context(client.makefile("rb")) for client in clients]
             for client in clients:
                 client.sendall(get("/plaintext"))

@@ -1,5 +1,6 @@
-// libmicrohttpd with epoll: one thread, or a pool of them. The answers are made once and shared.
+// libmicrohttpd with epoll, a daemon for each worker. The answers are made once and shared.
 #include <microhttpd.h>
+#include <poll.h>
 
 #include <unordered_map>
 
@@ -67,6 +68,27 @@ void forget(void*, MHD_Connection*, void** of_request, MHD_RequestTerminationCod
     *of_request = nullptr;
 }
 
+/// The library's own thread waits once more when 128 connections are ready at once, before it looks
+/// at any of them, and for ever if no other becomes ready. Told to run, it does not wait.
+void work(answers* all, int listener) {
+    MHD_Daemon* daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_TURBO, 0, nullptr, nullptr, answer, all, MHD_OPTION_LISTEN_SOCKET,
+        listener, MHD_OPTION_CONNECTION_LIMIT, connections_max, MHD_OPTION_CONNECTION_TIMEOUT, 75U,
+        MHD_OPTION_NOTIFY_COMPLETED, forget, nullptr, MHD_OPTION_END);
+    const MHD_DaemonInfo* info =
+        daemon ? MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD) : nullptr;
+    if (!info) {
+        std::fprintf(stderr, "libmicrohttpd does not start\n");
+        std::exit(1);
+    }
+    for (pollfd ready{info->epoll_fd, POLLIN, 0};;) {
+        MHD_UNSIGNED_LONG_LONG ms = 0;
+        const bool timed = MHD_get_timeout(daemon, &ms) == MHD_YES;
+        poll(&ready, 1, timed ? static_cast<int>(ms) : -1);
+        MHD_run(daemon);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -75,18 +97,5 @@ int main(int argc, char** argv) {
     answers all;
     for (const peers::page& page : peers::pages())
         all.emplace(page.path, make_answer(page.body, page.type.c_str()));
-    const int listener = peers::listen_on(arguments.port);
-    // A pool of one is refused: that is the internal thread alone.
-    const unsigned pool = arguments.workers > 1 ? arguments.workers : 0;
-    MHD_Daemon* daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_TURBO, arguments.port, nullptr, nullptr, answer,
-        &all, MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, pool,
-        MHD_OPTION_CONNECTION_LIMIT, connections_max, MHD_OPTION_CONNECTION_TIMEOUT, 75U,
-        MHD_OPTION_NOTIFY_COMPLETED, forget, nullptr, MHD_OPTION_END);
-    if (!daemon) {
-        std::fprintf(stderr, "libmicrohttpd does not start\n");
-        return 1;
-    }
-    for (;;)
-        pause();
+    peers::run_workers(arguments, [&all](int listener) { work(&all, listener); });
 }
