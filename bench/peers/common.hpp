@@ -3,10 +3,12 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -99,6 +101,7 @@ inline int listen_on(std::uint16_t port) {
     const sockaddr_in address = loopback(port);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // connections inherit it
     if (bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         listen(fd, 4096) != 0) {
         std::perror("listen");
@@ -111,6 +114,7 @@ inline int listen_on(std::uint16_t port) {
 /// before any of them works.
 template <typename Work>
 void run_workers(const arguments& arguments, Work work) {
+    std::signal(SIGPIPE, SIG_IGN); // clients go away when they like
     std::vector<int> sockets;
     for (unsigned i = 0; i < arguments.workers; ++i)
         sockets.push_back(listen_on(arguments.port));

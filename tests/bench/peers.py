@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,7 @@ PAGES = {
     "/16k": (PLAIN, b"x" * (16 << 10)),
     "/1m": (PLAIN, b"x" * (1 << 20)),
 }
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # l_onoff, l_linger
 WORKLOADS = {*PAGES, "/echo", "close", "pipelining", "workers"}
 
 
@@ -196,6 +198,14 @@ class Answers(unittest.TestCase):
                 status, _, echoed = read_answer(stream)
                 self.assertEqual((status, len(echoed)), (200, size))
                 self.assertTrue(echoed == body)
+
+    def test_client_that_leaves(self):
+        for answers in (0, 1) * 10:
+            with connect(self.running.port) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+                client.sendall(get("/16k") * 100)
+                client.recv(answers)
+        self.test_keep_alive()
 
     def test_many_connections(self):
         with ExitStack() as stack:

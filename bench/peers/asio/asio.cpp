@@ -149,7 +149,6 @@ awaitable<void> serve(connection client) {
     state s;
     s.in.resize(8192);
     error_code error;
-    client.set_option(asio::ip::tcp::no_delay(true), error);
     while (!s.close) {
         const std::size_t room = s.in.size() - s.in_size;
         const auto space = asio::buffer(s.in.data() + s.in_size, room);

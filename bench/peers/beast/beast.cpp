@@ -67,7 +67,6 @@ awaitable<void> serve(connection client) {
     boost::beast::flat_buffer buffer(body_bytes_max);
     std::array<char, 4096> memory;
     error_code error;
-    client.set_option(asio::ip::tcp::no_delay(true), error);
     for (bool more = true; more;) {
         std::pmr::monotonic_buffer_resource pool(memory.data(), memory.size());
         auto token = asio::redirect_error(use_awaitable, error);
