@@ -13,6 +13,9 @@
 namespace rota::io {
 namespace {
 
+/// Much of this size is queued without asking the system for memory each time.
+constexpr std::size_t slice_bytes = 65'536;
+
 [[noreturn]] void throw_failure(const output& out) {
     const int error = out.error();
     throw std::system_error(error != 0 ? error : EPIPE, std::system_category(), "write");
@@ -55,11 +58,16 @@ task<void> connection::write(std::string_view bytes) {
     if (stop.stop_requested())
         throw operation_cancelled();
     output& out = core_->out();
-    if (!out.queue(bytes, true))
-        throw_failure(out);
-    co_await out.below_high_water(std::source_location::current());
-    if (out.error() != 0)
-        throw_failure(out);
+    // In slices, so that what is queued stays in bounds however much there is to write.
+    do {
+        const std::string_view slice = bytes.substr(0, slice_bytes);
+        bytes.remove_prefix(slice.size());
+        if (!out.queue(slice, true))
+            throw_failure(out);
+        co_await out.below_high_water(std::source_location::current());
+        if (out.error() != 0)
+            throw_failure(out);
+    } while (!bytes.empty());
 }
 
 task<void> connection::write_owned(std::string bytes) {

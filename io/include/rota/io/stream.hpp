@@ -44,9 +44,9 @@ public:
 
     // -- writing
 
-    /// Queues a copy of `bytes`, which go out in order; ends as soon as they are queued, or, with
-    /// more than the high-water mark queued, when the queue has fallen below the low-water mark:
-    /// that is the back-pressure. Throws std::system_error (EPIPE, ECONNRESET, ...) if the
+    /// Queues a copy of `bytes`, which go out in order; ends as soon as all are queued. With more
+    /// than the high-water mark queued it waits until the queue has fallen below the low-water
+    /// mark: that is the back-pressure. Throws std::system_error (EPIPE, ECONNRESET, ...) if the
     /// transport has failed. With a stop requested before it nothing is queued; a wait that ends by
     /// a stop or a timeout does not take back what was queued.
     virtual task<void> write(std::string_view bytes) = 0;
