@@ -47,8 +47,8 @@ public:
     /// Queues a copy of `bytes`, which go out in order; ends as soon as all are queued. With more
     /// than the high-water mark queued it waits until the queue has fallen below the low-water
     /// mark: that is the back-pressure. Throws std::system_error (EPIPE, ECONNRESET, ...) if the
-    /// transport has failed. With a stop requested before it nothing is queued; a wait that ends by
-    /// a stop or a timeout does not take back what was queued.
+    /// transport has failed. With a stop requested before it nothing is queued; when a stop or a
+    /// timeout ends the wait, the beginning of `bytes` or all of it has been queued and stays so.
     virtual task<void> write(std::string_view bytes) = 0;
     /// As write(), but takes the string over instead of copying it.
     virtual task<void> write_owned(std::string bytes) = 0;
