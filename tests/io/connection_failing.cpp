@@ -127,3 +127,21 @@ TEST_CASE("abort() of a connection whose peer does not read ends it at once") {
         return places == 0;
     }));
 }
+
+TEST_CASE("a write that is cut has queued no more than the bound") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    constexpr std::size_t much = 40'000'000; // more than the kernel buffers
+    context ctx(options_for(how));
+    constexpr auto body = [](connection c) -> task<void> {
+        const std::string bytes(much, 'x');
+        co_await c.write(bytes);
+    };
+    const wired w = wire(ctx, body);
+    await_blocked(ctx, w.routine->name(), "stream::write");
+    w.routine->request_stop();
+    w.routine->wait_stopped();
+    const std::size_t sent = w.other.receive_all().size();
+    CHECK(sent > 0);
+    CHECK(sent < much);
+}
