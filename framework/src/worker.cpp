@@ -6,6 +6,7 @@ namespace rota {
 namespace {
 
 thread_local worker* held = nullptr;
+thread_local std::vector<worker*>* posted_to = nullptr; // while wakes are put off
 
 constexpr std::size_t steps_per_turn = 64;
 constexpr std::int64_t never =
@@ -61,8 +62,26 @@ void worker::post(runnable& r) noexcept {
     }
     inbox_count_.fetch_add(1, std::memory_order_relaxed);
     inbox_.push(r);
-    notify();
+    if (posted_to == nullptr || !note_posted())
+        notify();
 }
+
+bool worker::note_posted() noexcept {
+    if (baton_.load(std::memory_order_seq_cst) != baton::parked)
+        return true; // the holder looks at the inbox before he gives the baton back
+    if (std::ranges::find(*posted_to, this) == posted_to->end()) {
+        if (posted_to->size() == posted_to->capacity())
+            return false;
+        posted_to->push_back(this);
+    }
+    return true;
+}
+
+worker::put_off_wakes::put_off_wakes(std::vector<worker*>& posted) noexcept {
+    posted_to = &posted;
+}
+
+worker::put_off_wakes::~put_off_wakes() { posted_to = nullptr; }
 
 void worker::notify() noexcept {
     baton seen = baton::parked;

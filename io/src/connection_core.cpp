@@ -215,8 +215,10 @@ void connection_core::advance_closing() noexcept {
     if (life_ == life::closing) {
         life_ = life::ending;
         io_.home.timers().disarm(linger_);
-        ::shutdown(fd_, receive_error_ == ECONNABORTED ? SHUT_RD : SHUT_RDWR);
-        cancel_receive();
+        // A receive under way ends by the shutdown; without one close(2) says all there is to say.
+        const int how = receive_error_ == ECONNABORTED ? SHUT_RD : SHUT_RDWR;
+        if (receive_.active && ::shutdown(fd_, how) != 0)
+            cancel_receive();
     }
     if (receive_.active || cancel_pending_)
         return;

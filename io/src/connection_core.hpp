@@ -25,8 +25,7 @@ namespace rota::io {
 /// - open: the handle exists; a receive is armed all the time, unless the peer has ended or too
 ///   much lies unread;
 /// - closing: the handle is gone; queued bytes still leave, at most for the linger time;
-/// - ending: shutdown(2), so that the peer gets its FIN whatever else happens; then the receive is
-///   cancelled;
+/// - ending: if a receive is under way, shutdown(2) gives the peer its FIN and ends the receive;
 /// - over: the last completion and the last cancel notice have come: close(2), delete.
 ///
 /// The descriptor is closed after the last completion only, so nothing of it can reach the number's

@@ -148,6 +148,7 @@ void context::parts::start() {
         read_thread = start_quiet_thread("rota-read", [this] {
             while (!stopping.load(std::memory_order_seq_cst)) {
                 reads[0]->turn(never, true);
+                const worker::put_off_wakes until_next_turn(reads[0]->posted());
                 writes[0]->flush();
             }
         });

@@ -1,12 +1,15 @@
 #include <rota/io/endpoint.hpp>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>
 
 #include <arpa/inet.h>
+#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -133,14 +136,15 @@ std::string endpoint::file_path() const {
 }
 
 std::string endpoint::to_string() const {
-    char text[INET6_ADDRSTRLEN] = "";
     if (family() == AF_INET) {
         const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage_);
-        ::inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text);
-        return fmt::format("{}:{}", text, port());
+        const auto byte = std::bit_cast<std::array<std::uint8_t, 4>>(v4->sin_addr);
+        return fmt::format(FMT_COMPILE("{}.{}.{}.{}:{}"), byte[0], byte[1], byte[2], byte[3],
+                           port());
     }
     if (family() == AF_INET6) {
         const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
+        char text[INET6_ADDRSTRLEN] = "";
         ::inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text);
         if (v6->sin6_scope_id != 0)
             return fmt::format("[{}%{}]:{}", text, v6->sin6_scope_id, port());

@@ -15,11 +15,16 @@ thread_local const read_side* driven_here = nullptr;
 /// to the worker.
 constexpr auto lent_run_limit = std::chrono::microseconds(200);
 
+/// More workers than this that are posted to between two turns are woken at once.
+constexpr std::size_t posted_max = 64;
+
 } // namespace
 
 read_side::read_side(backend_factory make_backend, std::chrono::nanoseconds inline_budget)
     : make_backend_(std::move(make_backend)), backend_(make_backend_()),
-      inline_budget_(inline_budget) {}
+      inline_budget_(inline_budget) {
+    posted_.reserve(posted_max);
+}
 
 void read_side::request(operation& op, std::uint32_t bits) noexcept {
     if (op.wanted.fetch_or(bits, std::memory_order_acq_rel) != 0)
@@ -121,7 +126,7 @@ std::size_t read_side::turn(time_point until, bool lend) {
     hand_over_requests();
     if (lend)
         until = std::min(until, earliest_lent_deadline());
-    if (!touched_.empty())
+    if (!touched_.empty() || !posted_.empty())
         until = time_point{};
     sleeping_.store(true, std::memory_order_seq_cst);
     if (!requests_.empty() || woken_.load(std::memory_order_seq_cst))
@@ -149,22 +154,28 @@ void read_side::dispatch(bool lend) {
         const std::size_t events = b->completions.size();
         w.deliver(b->completions.data(), events);
         b->completions.clear();
-        if (!lend)
-            continue; // the only worker is the one whose thread this is
-        const auto predicted = w.cost_per_event() * static_cast<std::int64_t>(events);
-        if (predicted <= inline_budget_ && try_lend(w)) {
-            lent_.push_back(&w);
-        } else {
-            w.notify();
-        }
+        if (lend) // otherwise the only worker is the one whose thread this is
+            lend_or_wake(w, events);
     }
     touched_.clear();
     if (!lend)
         return;
+    for (worker* w : posted_)
+        lend_or_wake(*w, 1);
+    posted_.clear();
     lend_for_timers();
     for (worker* w : lent_)
         w->run_lent(lent_run_limit);
     lent_.clear();
+}
+
+void read_side::lend_or_wake(worker& w, std::size_t events) {
+    const auto predicted = w.cost_per_event() * static_cast<std::int64_t>(events);
+    if (predicted <= inline_budget_ && try_lend(w)) {
+        lent_.push_back(&w);
+    } else {
+        w.notify();
+    }
 }
 
 bool read_side::try_lend(worker& w) {

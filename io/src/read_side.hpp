@@ -54,6 +54,9 @@ public:
     /// One turn that waits until `until` at most; `lend` = it may run workers' work itself. Returns
     /// how many completions there were.
     std::size_t turn(time_point until, bool lend);
+    /// Workers that have been posted to after the last turn, on the driver's thread, without a
+    /// wake: the next turn does not wait, and runs or wakes them.
+    [[nodiscard]] std::vector<worker*>& posted() noexcept { return posted_; }
 
 private:
     struct batch {
@@ -66,6 +69,7 @@ private:
     void arm(operation& op);
     void add(operation& op, std::int32_t result, std::uint32_t flags);
     void dispatch(bool lend);
+    void lend_or_wake(worker& w, std::size_t events);
     [[nodiscard]] time_point earliest_lent_deadline() const noexcept;
     [[nodiscard]] bool try_lend(worker& w);
     void lend_for_timers();
@@ -86,6 +90,7 @@ private:
     std::array<op_completion, 256> reaped_;
     std::vector<batch> batches_; // by worker index; keeps its capacity
     std::vector<batch*> touched_;
+    std::vector<worker*> posted_;
     std::vector<worker*> lent_;
     std::vector<worker*> watched_; // every worker that was ever lent: its timers may be ours to run
 };

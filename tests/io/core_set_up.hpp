@@ -39,11 +39,16 @@ inline reactor_options small_options() {
 /// A connection of the inline scheduler's worker over a script instead of a kernel. The descriptor
 /// is real, so that one can see when it is closed.
 struct set_up {
-    set_up() {
-        int fds[2];
-        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
-        fd = fds[0];
-        other = peer(fds[1]);
+    enum class with { peer, nobody };
+    explicit set_up(with whom = with::peer) {
+        if (whom == with::peer) {
+            int fds[2];
+            REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+            fd = fds[0];
+            other = test::peer(fds[1]);
+        } else {
+            fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        }
         home.set_turn_hook(&io);
         under_baton([&] {
             core = new connection_core(fd, io, rota::assignment(home), [this] { gone = true; });

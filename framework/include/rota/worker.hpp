@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include <rota/completion_queue.hpp>
 #include <rota/inbox.hpp>
@@ -76,6 +77,16 @@ public:
     void deliver(const completion* batch, std::size_t count) { completions_.push(batch, count); }
     /// Wakes the worker's thread if nobody holds the baton.
     void notify() noexcept;
+
+    /// While one lives, a post() of this thread to a parked worker wakes nobody: the worker is
+    /// noted in `posted`, each once, for the caller to lend or to notify. There is one at a time.
+    class put_off_wakes {
+    public:
+        explicit put_off_wakes(std::vector<worker*>& posted) noexcept;
+        ~put_off_wakes();
+        put_off_wakes(const put_off_wakes&) = delete;
+        put_off_wakes& operator=(const put_off_wakes&) = delete;
+    };
     /// True if the calling thread holds the baton.
     [[nodiscard]] bool is_current() const noexcept { return current() == this; }
     /// The worker whose baton the calling thread holds, or null.
@@ -161,6 +172,7 @@ private:
     static constexpr std::uint64_t stopping_bit = std::uint64_t{1} << 62;
     static constexpr std::uint64_t count_mask = stopping_bit - 1;
 
+    [[nodiscard]] bool note_posted() noexcept;
     void sleep() noexcept;
     void await_baton(time_point deadline) noexcept;
     [[nodiscard]] bool drained() const noexcept;
