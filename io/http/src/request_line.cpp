@@ -55,6 +55,30 @@ check_result set_path_and_query(std::string_view text, request_head& head) {
     return std::nullopt;
 }
 
+/// Takes the targets that nearly every request has; false, with nothing done, for any other.
+bool take_plain_target(std::string_view target, request_head& head) {
+    if (target.front() != '/')
+        return false;
+    std::size_t end = 1;
+    while (end < target.size() && syntax::is_path_char(target[end]))
+        ++end;
+    std::size_t query_end = end;
+    if (end < target.size()) {
+        if (target[end] != '?')
+            return false;
+        for (++query_end; query_end < target.size(); ++query_end) {
+            const char c = target[query_end];
+            if (!syntax::is_path_char(c) && c != '?' && c != '%')
+                return false;
+        }
+        head.query = span_of(head, target.substr(end + 1));
+    }
+    head.form = target_form::origin;
+    head.target = span_of(head, target);
+    head.path = span_of(head, target.substr(0, end));
+    return true;
+}
+
 check_result parse_absolute(std::string_view target, request_head& head) {
     const std::string_view rest = after_scheme(target);
     const std::size_t end = rest.find_first_of("/?");
@@ -83,7 +107,10 @@ check_result parse_authority(std::string_view target, request_head& head) {
     return parse_error{501, "CONNECT is for proxies"};
 }
 
-check_result parse_target(std::string_view target, request_head& head) {
+check_result parse_target(std::string_view target, request_head& head, bool& plain) {
+    plain = head.method != method::connect && take_plain_target(target, head);
+    if (plain)
+        return std::nullopt;
     head.target = span_of(head, target);
     for (const char c : target) {
         if (c == ' ')
@@ -109,12 +136,12 @@ check_result parse_target(std::string_view target, request_head& head) {
 
 } // namespace
 
-check_result parse_request_line(std::string_view line, request_head& head) {
+check_result parse_request_line(std::string_view line, request_head& head, bool& plain) {
     // What nearly every request says.
     if (line.size() > 13 && line.starts_with("GET ") && line.ends_with(" HTTP/1.1")) {
         head.minor = 1;
         head.method = method::get;
-        return parse_target(line.substr(4, line.size() - 13), head);
+        return parse_target(line.substr(4, line.size() - 13), head, plain);
     }
     const std::size_t first = line.find(' ');
     const std::size_t last = line.rfind(' ');
@@ -137,7 +164,7 @@ check_result parse_request_line(std::string_view line, request_head& head) {
     if (!known)
         return parse_error{501, "unknown method"};
     head.method = *known;
-    return parse_target(target, head);
+    return parse_target(target, head, plain);
 }
 
 bool valid_host(std::string_view text) noexcept {

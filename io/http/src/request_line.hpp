@@ -19,8 +19,10 @@ using check_result = std::optional<parse_error>;
 
 /// Takes a request line without its CRLF apart (RFC 9112 section 3) and fills in the method, the
 /// version and what the target says; `line` lies behind `head.base`. One space, no more, between
-/// the parts.
-[[nodiscard]] check_result parse_request_line(std::string_view line, request_head& head);
+/// the parts. `plain` says whether the target is an absolute path, with or without a query, of
+/// characters that stand for themselves: nothing else need look at it.
+[[nodiscard]] check_result parse_request_line(std::string_view line, request_head& head,
+                                              bool& plain);
 
 /// uri-host [":" port] (RFC 9112 section 3.2); the empty text is valid in a Host field.
 [[nodiscard]] bool valid_host(std::string_view text) noexcept;

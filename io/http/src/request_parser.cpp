@@ -1,8 +1,10 @@
 #include "request_parser.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "head_rules.hpp"
+#include "plain_field.hpp"
 #include "syntax.hpp"
 
 namespace rota::http {
@@ -10,17 +12,11 @@ namespace {
 
 /// A buffer that grew beyond this for one request is given back at its end.
 constexpr std::size_t kept_capacity_max = 4'096;
-/// No chunk is larger, whatever the limits allow: nobody means such a number.
-constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
 
 void clear_and_trim(std::string& text) {
     text.clear();
     if (text.capacity() > kept_capacity_max)
         text.shrink_to_fit();
-}
-
-bool starts_with_space(std::string_view content) noexcept {
-    return content.front() == ' ' || content.front() == '\t';
 }
 
 } // namespace
@@ -46,7 +42,10 @@ request_parser::result request_parser::feed(std::string_view bytes) {
 }
 
 void request_parser::reset() noexcept {
-    grammar_.reset();
+    if (!plain_)
+        grammar_.reset();
+    plain_ = !all_by_llhttp_;
+    asked_ = 0;
     head_.reset();
     clear_and_trim(buffer_);
     clear_and_trim(trailer_text_);
@@ -151,22 +150,12 @@ bool request_parser::check_line(std::string_view line) {
     return has_cr;
 }
 
-namespace {
-std::string_view without_last_cr(std::string_view part) noexcept {
-    if (part.ends_with('\r'))
-        part.remove_suffix(1);
-    return part;
-}
-} // namespace
-
 // --- The head ---
 
 request_parser::result request_parser::feed_head(std::string_view bytes) {
     if (!buffer_.empty())
         return feed_head_buffered(bytes);
     head_.base = bytes.data();
-    grammar_.set_base(bytes.data());
-    grammar_.collect(head_.fields);
     for (;;) {
         const std::size_t lf = bytes.find('\n', line_start_);
         if (lf == std::string_view::npos)
@@ -181,7 +170,7 @@ request_parser::result request_parser::feed_head(std::string_view bytes) {
 /// Takes over the beginning of a head whose end has not arrived.
 request_parser::result request_parser::set_aside(std::string_view bytes) {
     const std::string_view part = bytes.substr(line_start_);
-    if (!check_part(without_last_cr(part)))
+    if (!check_part(syntax::without_last_cr(part)))
         return {parse_event::error, bytes.size()};
     if (state_ == state::request_line && part.empty()) {
         line_start_ = 0; // only empty lines, which nobody needs
@@ -200,10 +189,9 @@ request_parser::result request_parser::feed_head_buffered(std::string_view bytes
         buffer_.append(bytes.substr(taken, end - taken));
         taken = end;
         head_.base = buffer_.data();
-        grammar_.set_base(buffer_.data());
         const std::string_view line = std::string_view(buffer_).substr(line_start_);
         if (lf == std::string_view::npos) {
-            const bool good = check_part(without_last_cr(line));
+            const bool good = check_part(syntax::without_last_cr(line));
             return {good ? parse_event::need_more : parse_event::error, taken};
         }
         const parse_event event = on_head_line(line);
@@ -221,17 +209,33 @@ parse_event request_parser::on_head_line(std::string_view line) {
         return on_request_line(line, content);
     if (content.empty())
         return on_head_end(line);
-    if (starts_with_space(content))
+    if (syntax::starts_with_space(content))
         return fail({400, "a header line that starts with a space"});
     if (head_.fields.size() >= limits_->header_count_max) {
         return fail({431, "too many header fields"});
     }
-    if (!grammar_.execute(line)) {
+    if (plain_) {
+        if (const auto field = read_plain_field(content, static_cast<std::uint32_t>(line_start_))) {
+            head_.fields.push_back(*field);
+            return parse_event::need_more;
+        }
+    }
+    if (!ask_llhttp(line)) {
         if (is_huge_content_length(content))
             return fail({413, "content too large"});
         return fail({400, "malformed header field"});
     }
     return parse_event::need_more;
+}
+
+/// Lets llhttp read the head as far as it has not, to the end of `line`.
+bool request_parser::ask_llhttp(std::string_view line) {
+    if (std::exchange(plain_, false))
+        head_.fields.clear(); // it finds them again
+    grammar_.set_base(head_.base);
+    grammar_.collect(head_.fields);
+    const char* const from = head_.base + std::exchange(asked_, line_start_ + line.size());
+    return grammar_.execute({from, line.data() + line.size()});
 }
 
 parse_event request_parser::on_request_line(std::string_view line, std::string_view content) {
@@ -241,9 +245,11 @@ parse_event request_parser::on_request_line(std::string_view line, std::string_v
         }
         return parse_event::need_more;
     }
-    if (auto wrong = parse_request_line(content, head_))
+    asked_ = line_start_;
+    bool plain = false;
+    if (auto wrong = parse_request_line(content, head_, plain))
         return fail(*wrong);
-    if (!grammar_.execute(line))
+    if ((!plain || !plain_) && !ask_llhttp(line))
         return fail({400, "malformed request target"});
     state_ = state::fields;
     return parse_event::need_more;
@@ -254,12 +260,8 @@ parse_event request_parser::on_head_end(std::string_view line) {
         return fail(*wrong);
     if (head_.content_length > body_max_)
         return fail({413, "content too large"});
-    // The rules and llhttp must agree where this message ends, or somebody else will not.
-    if (!grammar_.execute(line) || !grammar_.head_complete() ||
-        grammar_.chunked() != head_.chunked ||
-        (!head_.chunked && grammar_.content_length() != head_.content_length)) {
+    if (!plain_ && !framing_agrees(line))
         return fail({400, "ambiguous framing"});
-    }
     if (head_.chunked) {
         grammar_.collect(trailers_);
         state_ = state::chunk_line;
@@ -272,119 +274,12 @@ parse_event request_parser::on_head_end(std::string_view line) {
     return parse_event::head;
 }
 
-// --- The body ---
-
-request_parser::result request_parser::feed_sized_body(std::string_view bytes) noexcept {
-    if (bytes.empty())
-        return {parse_event::need_more, 0};
-    piece_ = bytes.substr(0, std::min<std::uint64_t>(bytes.size(), body_left_));
-    body_left_ -= piece_.size();
-    if (body_left_ == 0)
-        state_ = state::complete;
-    return {parse_event::body, piece_.size()};
-}
-
-request_parser::result request_parser::feed_chunked(std::string_view bytes) {
-    std::size_t taken = 0;
-    for (;;) {
-        if (state_ == state::chunk_data)
-            return feed_chunk_data(bytes, taken);
-        std::string_view line;
-        if (!take_line(bytes, taken, line)) {
-            const bool good = state_ != state::failed;
-            return {good ? parse_event::need_more : parse_event::error, taken};
-        }
-        const parse_event event = on_body_line(line);
-        partial_line_.clear();
-        if (event != parse_event::need_more)
-            return {event, taken};
-    }
-}
-
-/// Finds the next line, whole: in `bytes`, or joined with the part that came before. False if its
-/// end is not there yet.
-bool request_parser::take_line(std::string_view bytes, std::size_t& taken, std::string_view& line) {
-    const std::size_t lf = bytes.find('\n', taken);
-    const std::size_t end = lf == std::string_view::npos ? bytes.size() : lf + 1;
-    line = bytes.substr(taken, end - taken);
-    taken = end;
-    if (lf != std::string_view::npos && partial_line_.empty())
-        return true;
-    partial_line_.append(line);
-    line = partial_line_;
-    if (lf != std::string_view::npos)
-        return true;
-    (void)check_part(without_last_cr(line));
-    return false;
-}
-
-request_parser::result request_parser::feed_chunk_data(std::string_view bytes, std::size_t taken) {
-    if (taken == bytes.size())
-        return {parse_event::need_more, taken};
-    piece_ = bytes.substr(taken, std::min<std::uint64_t>(bytes.size() - taken, body_left_));
-    taken += piece_.size();
-    body_left_ -= piece_.size();
-    body_received_ += piece_.size();
-    if (!grammar_.execute(piece_))
-        return {fail({400, "malformed chunk framing"}), taken};
-    if (body_left_ == 0)
-        state_ = state::chunk_end;
-    return {parse_event::body, taken};
-}
-
-parse_event request_parser::on_body_line(std::string_view line) {
-    if (!check_line(line))
-        return parse_event::error;
-    const std::string_view content = line.substr(0, line.size() - 2);
-    if (state_ == state::trailers)
-        return on_trailer_line(line, content);
-    if (state_ == state::chunk_line)
-        return on_chunk_line(line, content);
-    if (!grammar_.execute(line))
-        return fail({400, "malformed chunk framing"});
-    state_ = state::chunk_line;
-    return parse_event::need_more;
-}
-
-parse_event request_parser::on_chunk_line(std::string_view line, std::string_view content) {
-    const auto* digits_end = std::find_if(content.begin(), content.end(),
-                                          [](char c) { return syntax::hex_value(c) < 0; });
-    chunk_extension_bytes_ += static_cast<std::size_t>(content.end() - digits_end);
-    if (chunk_extension_bytes_ > limits_->chunk_extension_bytes_max) {
-        return fail({400, "too many chunk extensions"});
-    }
-    if (!grammar_.execute(line))
-        return fail({400, "malformed chunk framing"});
-    body_left_ = grammar_.chunk_size();
-    if (body_left_ > chunk_bytes_max || body_left_ > body_max_ - body_received_) {
-        return fail({413, "content too large"});
-    }
-    state_ = body_left_ > 0 ? state::chunk_data : state::trailers;
-    return parse_event::need_more;
-}
-
-parse_event request_parser::on_trailer_line(std::string_view line, std::string_view content) {
-    if (!content.empty()) {
-        if (starts_with_space(content))
-            return fail({400, "a trailer line that starts with a space"});
-        if (trailers_.size() >= limits_->header_count_max) {
-            return fail({431, "too many trailer fields"});
-        }
-    }
-    const std::size_t start = trailer_text_.size();
-    trailer_text_.append(line);
-    grammar_.set_base(trailer_text_.data());
-    if (!grammar_.execute(std::string_view(trailer_text_).substr(start))) {
-        return fail({400, "malformed trailer field"});
-    }
-    if (!content.empty())
-        return parse_event::need_more;
-    if (!grammar_.message_complete())
-        return fail({400, "malformed chunk framing"});
-    if (auto wrong = apply_trailer_rules(trailer_text_.data(), trailers_))
-        return fail(*wrong);
-    state_ = state::complete;
-    return parse_event::complete;
+/// The rules and llhttp must agree where this message ends, or somebody else will not. (What was
+/// plain says nothing about content, so there is none.)
+bool request_parser::framing_agrees(std::string_view last_line) {
+    return ask_llhttp(last_line) && grammar_.head_complete() &&
+           grammar_.chunked() == head_.chunked &&
+           (head_.chunked || grammar_.content_length() == head_.content_length);
 }
 
 } // namespace rota::http

@@ -27,7 +27,9 @@ enum class parse_event : std::uint8_t {
 ///
 /// Bytes are taken in lines. A line is checked as a whole (line ends, control characters, length),
 /// then its grammar is checked by llhttp, then its meaning by the rules of request_line and
-/// head_rules; data inside a body passes through. Because nothing is decided on part of a line that
+/// head_rules; data inside a body passes through. Lines of a head that can be read in one way only
+/// are read here; from the first that is not plain, or says something about content, llhttp reads
+/// the head from its beginning (tested against each other). Because nothing is decided on part of a line that
 /// the whole line would not decide the same way, the result does not depend on how the bytes were
 /// cut (tested for every cut).
 ///
@@ -42,9 +44,10 @@ public:
         std::size_t consumed;
     };
 
-    /// `limits` outlives the parser.
-    explicit request_parser(const parser_limits& limits) noexcept
-        : limits_(&limits), body_max_(limits.body_bytes_max) {}
+    /// `limits` outlives the parser. With `all_by_llhttp` no line counts as plain.
+    explicit request_parser(const parser_limits& limits, bool all_by_llhttp = false) noexcept
+        : limits_(&limits), all_by_llhttp_(all_by_llhttp), plain_(!all_by_llhttp),
+          body_max_(limits.body_bytes_max) {}
 
     /// Takes bytes that follow those taken before, up to the next event. With `complete` nothing is
     /// taken.
@@ -102,12 +105,17 @@ private:
     [[nodiscard]] parse_event on_chunk_line(std::string_view line, std::string_view content);
     [[nodiscard]] parse_event on_trailer_line(std::string_view line, std::string_view content);
 
+    [[nodiscard]] bool ask_llhttp(std::string_view line);
+    [[nodiscard]] bool framing_agrees(std::string_view last_line);
     [[nodiscard]] std::size_t content_max() const noexcept;
     [[nodiscard]] bool check_part(std::string_view content);
     [[nodiscard]] bool check_line(std::string_view line);
     parse_event fail(parse_error error) noexcept;
 
     const parser_limits* limits_;
+    const bool all_by_llhttp_;
+    bool plain_;            // every line so far, so llhttp has seen none of them
+    std::size_t asked_ = 0; // in the head: up to where llhttp has read
     grammar grammar_;
     request_head head_;
     std::string buffer_;              // the head, when it came in pieces or was kept

@@ -50,9 +50,13 @@ task<void> session::serve() {
     }
     if (then == progress::gone)
         co_return;
-    if (!wire_.try_send())
+    // A small answer that is still here goes out at once, and nothing of the client's can meet it.
+    const bool nothing_to_meet = client_is_done_ && !wire_.pending().empty();
+    if (!wire_.try_send()) {
         co_await wire_.send();
-    co_await wire_.linger();
+    }
+    if (!nothing_to_meet)
+        co_await wire_.linger();
 }
 
 // --- Reading a head ---
@@ -318,6 +322,7 @@ task<session::progress> session::drop_body() {
 session::progress session::end_request() noexcept {
     body_.release();
     request_.reset();
+    client_is_done_ = !parser_.head().keep_alive && wire_.buffered().empty();
     parser_.reset();
     ++requests_;
     since_ = home_.turn_time();

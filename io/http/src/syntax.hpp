@@ -28,6 +28,8 @@ inline constexpr auto token_chars = make_class("!#$%&'*+-.^_`|~");
 // RFC 3986: unreserved and sub-delims, the characters of a registered name but for
 // percent-encoding.
 inline constexpr auto host_chars = make_class("-._~!$&'()*+,;=");
+// RFC 3986: pchar and '/', but for percent-encoding.
+inline constexpr auto path_chars = make_class("-._~!$&'()*+,;=:@/");
 } // namespace detail
 
 [[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
@@ -38,6 +40,10 @@ inline constexpr auto host_chars = make_class("-._~!$&'()*+,;=");
 
 [[nodiscard]] constexpr bool is_host_char(char c) noexcept {
     return detail::host_chars[static_cast<unsigned char>(c)];
+}
+
+[[nodiscard]] constexpr bool is_path_char(char c) noexcept {
+    return detail::path_chars[static_cast<unsigned char>(c)];
 }
 
 [[nodiscard]] constexpr bool is_token(std::string_view text) noexcept {
@@ -81,6 +87,17 @@ inline constexpr auto host_chars = make_class("-._~!$&'()*+,;=");
     while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
         text.remove_suffix(1);
     return text;
+}
+
+/// `line` is not empty.
+[[nodiscard]] constexpr bool starts_with_space(std::string_view line) noexcept {
+    return line.front() == ' ' || line.front() == '\t';
+}
+
+[[nodiscard]] constexpr std::string_view without_last_cr(std::string_view line) noexcept {
+    if (line.ends_with('\r'))
+        line.remove_suffix(1);
+    return line;
 }
 
 /// Takes the next element off a comma-separated list (RFC 9110 section 5.6.1), trimmed; it may be

@@ -50,9 +50,9 @@ inline void describe_head(const request_head& head, std::string& out) {
 
 /// Feeds the pieces one after the other. Each piece is its own allocation that dies after the call,
 /// so a sanitizer sees a view that was kept for too long.
-inline transcript run(const std::vector<std::string_view>& pieces,
-                      const parser_limits& limits = {}) {
-    request_parser parser(limits);
+inline transcript run(const std::vector<std::string_view>& pieces, const parser_limits& limits = {},
+                      bool all_by_llhttp = false) {
+    request_parser parser(limits, all_by_llhttp);
     transcript seen;
     for (std::string_view piece : pieces) {
         const std::vector<char> copy(piece.begin(), piece.end());

@@ -128,12 +128,19 @@ TEST_CASE("who closes the connection") {
         session_driver s(sample());
         CHECK(s.exchange(bytes) == answer);
         CHECK(s.stream().write_ended());
+        CHECK_FALSE(s.ended()); // what the client may still send must not meet a closed socket
         s.finish();
         CHECK(s.ended_well());
     };
+    const auto closes_at_once = [](std::string_view bytes, const std::string& answer) {
+        CAPTURE(bytes);
+        session_driver s(sample());
+        CHECK(s.exchange(bytes) == answer);
+        CHECK(s.ended_well()); // the client has said that it sends no more
+    };
     const std::string close = "Connection: close\r\n";
-    closes(get("/hello/a", close), text_answer("hello a", close));
-    closes("GET /plain HTTP/1.0\r\n\r\n", text_answer("plain", close));
+    closes_at_once(get("/hello/a", close), text_answer("hello a", close));
+    closes_at_once("GET /plain HTTP/1.0\r\n\r\n", text_answer("plain", close));
     closes(get("/close"), text_answer("x", close));
     closes(get("/plain", close) + get_plain, text_answer("plain", close));
 
