@@ -18,21 +18,25 @@ ANSWER_BYTES_MAX = 1 << 20
 
 @dataclass(frozen=True)
 class Case:
-    """`connections` send `depth` requests each, then wait for the answers; that is one turn."""
+    """`connections` send `depth` requests each, then wait for the answers; that is one turn.
+
+    With `close` each turn has new connections, which the server closes behind the answer.
+    """
 
     name: str
     request: bytes
     connections: int = 1
     depth: int = 1
     turns: int = 1000  # that the long run has more than the short one
+    close: bool = False
 
     @property
     def requests_per_turn(self):
         return self.connections * self.depth
 
 
-def get(path):
-    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+def get(path, fields=""):
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n".encode()
 
 
 def post(path, body):
@@ -46,6 +50,7 @@ CASES = (
     Case("plaintext, 16 requests deep", get("/plaintext"), depth=16, turns=200),
     Case("json", get("/json")),
     Case("echo of 1 KiB", post("/echo", b"x" * 1024)),
+    Case("connection per request", get("/plaintext", "Connection: close\r\n"), close=True),
 )
 
 
@@ -109,13 +114,27 @@ def stopped(pid):
         os.kill(pid, signal.SIGCONT)
 
 
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS)
+
+
+def play_closing(case, pid, port, turns):
+    """A connection for each request, one at a time."""
+    for _ in range(turns):
+        wait_until(pid, "S")
+        with connect(port) as connection:
+            answer_length(connection, case.request)
+            if connection.recv(1):
+                raise InstructionsError(f"{case.name}: bytes behind the answer")
+
+
 def play(case, pid, port, turns):
     """Runs the script of `case` against the server that listens on `port`."""
+    if case.close:
+        play_closing(case, pid, port, turns)
+        return
     with contextlib.ExitStack() as stack:
-        connections = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS))
-            for _ in range(case.connections)
-        ]
+        connections = [stack.enter_context(connect(port)) for _ in range(case.connections)]
         lengths = {answer_length(connection, case.request) for connection in connections}
         if len(lengths) != 1:
             raise InstructionsError(f"{case.name}: answers of different lengths")
