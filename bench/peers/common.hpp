@@ -18,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include "spin.hpp"
+
 namespace peers {
 
 struct arguments {
@@ -58,13 +60,25 @@ inline const std::array<page, 4>& pages() {
     return all;
 }
 
+/// What answers /spin/20, after 20 us of work; null if it is no such path.
+inline const page* spin_page(std::string_view path) {
+    static const page answer{"", "text/plain; charset=utf-8", "spun"};
+    if (!path.starts_with(bench::spin_path))
+        return nullptr;
+    const std::optional<unsigned> us = bench::parse_spin(path.substr(bench::spin_path.size()));
+    if (!us)
+        return nullptr;
+    bench::spin(*us);
+    return &answer;
+}
+
 /// The page at `path`, or null.
 inline const page* find_page(std::string_view path) {
     for (const page& one : pages()) {
         if (one.path == path)
             return &one;
     }
-    return nullptr;
+    return spin_page(path);
 }
 
 inline constexpr std::string_view default_type = "application/octet-stream";

@@ -33,7 +33,7 @@ PAGES = {
     "/1m": (PLAIN, b"x" * (1 << 20)),
 }
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # l_onoff, l_linger
-WORKLOADS = {*PAGES, "/echo", "close", "pipelining", "workers"}
+WORKLOADS = {*PAGES, "/echo", "/spin", "close", "pipelining", "workers"}
 
 
 def free_port():
@@ -110,6 +110,11 @@ class Running:
         said = self.log.read_text(errors="replace")
         self.stop()
         raise AssertionError(f"does not start: {said}")
+
+    def cpu_ns(self):
+        """CPU time of its threads so far."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
 
     def stop(self):
         """Whether it ended when it was told to. Nothing that it started is left in any case."""
@@ -198,6 +203,20 @@ class Answers(unittest.TestCase):
                 status, _, echoed = read_answer(stream)
                 self.assertEqual((status, len(echoed)), (200, size))
                 self.assertTrue(echoed == body)
+
+    def test_spin(self):
+        self.needs("/spin")
+        before = self.running.cpu_ns()
+        with connect(self.running.port) as client, client.makefile("rb") as stream:
+            for us in [0, 20, 10_000] + 10 * [2000]:
+                client.sendall(get(f"/spin/{us}"))
+                status, headers, body = read_answer(stream)
+                self.assertEqual((status, headers["content-type"], body), (200, PLAIN, b"spun"))
+        self.assertGreaterEqual(self.running.cpu_ns() - before, 30_000_000)
+        for wrong in ("10001", "x", ""):
+            with connect(self.running.port) as client, client.makefile("rb") as stream:
+                client.sendall(get(f"/spin/{wrong}"))
+                self.assertIn(read_answer(stream)[0], (400, 404))
 
     def test_client_that_leaves(self):
         for answers in (0, 1) * 10:

@@ -77,6 +77,7 @@ func main() {
 	pages.Handle("/16k", fixed(plain, bytes.Repeat([]byte("x"), 16*1024)))
 	pages.Handle("/1m", fixed(plain, bytes.Repeat([]byte("x"), 1024*1024)))
 	pages.HandleFunc("/echo", echo)
+	pages.HandleFunc("/spin/", answerSpin)
 	server := &http.Server{
 		Addr:        "127.0.0.1:" + os.Args[1],
 		Handler:     pages,

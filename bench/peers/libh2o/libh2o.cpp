@@ -40,6 +40,14 @@ int answer_page(h2o_handler_t* self, h2o_req_t* request) {
     return send(request, page.type, to_iovec(page.body));
 }
 
+int answer_spin(h2o_handler_t*, h2o_req_t* request) {
+    if (!h2o_memis(request->method.base, request->method.len, "GET", 3))
+        return -1;
+    const h2o_iovec_t path = request->path_normalized;
+    const peers::page* page = peers::spin_page({path.base, path.len});
+    return page ? send(request, page->type, to_iovec(page->body)) : -1;
+}
+
 int echo(h2o_handler_t*, h2o_req_t* request) {
     if (!h2o_memis(request->method.base, request->method.len, "POST", 4))
         return -1;
@@ -64,6 +72,8 @@ void configure(h2o_globalconf_t* config) {
         handler->base.on_req = answer_page;
         handler->page = &page;
     }
+    h2o_pathconf_t* spin = h2o_config_register_path(host, bench::spin_path.data(), 0);
+    h2o_create_handler(spin, sizeof(h2o_handler_t))->on_req = answer_spin;
     h2o_pathconf_t* path = h2o_config_register_path(host, "/echo", 0);
     h2o_create_handler(path, sizeof(h2o_handler_t))->on_req = echo;
 }

@@ -10,6 +10,8 @@ use hyper::service::service_fn;
 use hyper::{Body, Method, Request, Response, StatusCode};
 use socket2::{Domain, Socket, Type};
 
+mod spin;
+
 const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
@@ -35,6 +37,16 @@ fn status(code: StatusCode) -> Response<Body> {
     response
 }
 
+fn answer_spin(path: &str) -> Response<Body> {
+    match spin::parse(path) {
+        Some(us) => {
+            spin::spin(us);
+            fixed(PLAIN, b"spun")
+        }
+        None => status(StatusCode::NOT_FOUND),
+    }
+}
+
 async fn echo(request: Request<Body>) -> Response<Body> {
     let content_type = request.headers().get(CONTENT_TYPE).cloned().unwrap_or(BYTES);
     match to_bytes(request.into_body()).await {
@@ -50,6 +62,7 @@ async fn answer(request: Request<Body>) -> Result<Response<Body>, Infallible> {
         (&Method::GET, "/16k") => fixed(PLAIN, &X[..16 * 1024]),
         (&Method::GET, "/1m") => fixed(PLAIN, &X),
         (&Method::POST, "/echo") => echo(request).await,
+        (&Method::GET, path) if path.starts_with(spin::PATH) => answer_spin(path),
         _ => status(StatusCode::NOT_FOUND),
     })
 }
