@@ -11,11 +11,12 @@ packages_build=(
     libcli11-dev 'libyyjson-dev>=0.8' 'catch2>=3'
 )
 packages_test=(cmake make python3 curl)
-packages_bench=(wrk nginx python3 valgrind)
+packages_bench=(wrk nginx python3 valgrind linux-perf)
 packages_instructions=(python3 valgrind)
 packages_clang=(clang-19 libclang-rt-19-dev)
 packages_format=(clang-format)
 packages_lint=(git shellcheck clang-tidy-19 "${packages_clang[@]}" "${packages_format[@]}")
+dispensable=' linux-perf ' # called otherwise elsewhere; what needs it does without
 with_wrap=' liburing-dev libllhttp-dev libspdlog-dev libfmt-dev catch2 libcli11-dev libyyjson-dev '
 
 as_root() {
@@ -60,6 +61,8 @@ installable_packages() {
         elif [[ $with_wrap == *" $name "* ]]; then
             note "$want is not packaged here (candidate: ${candidate:-none}): Meson takes the wrap"
             printf 'git\nca-certificates\n'
+        elif [[ $dispensable == *" $name "* ]]; then
+            note "$want is not packaged here: done without"
         else
             fail "$want is needed and not packaged here (candidate: ${candidate:-none})"
         fi

@@ -1,4 +1,4 @@
-"""Servers under load from wrk, in interleaved rounds: python3 bench/load --help."""
+"""Servers under load, in interleaved rounds: python3 bench/load --help."""
 
 import argparse
 import datetime
@@ -12,16 +12,18 @@ import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import answers
 import procfs
 import report
 import rounds
+import syscalls
 from error import BenchError
 from rounds import Settings
 from servers import Running, known_servers, parse_server, version_of
-from workloads import CONNECTIONS, CONNECTIONS_OF_ALL, NAMED, parse_workloads
+from workloads import CONNECTIONS, CONNECTIONS_OF_ALL, NAMED, SPIN, parse_workloads
 
 ROOT = Path(__file__).resolve().parents[2]
 BASELINE = "nginx"
@@ -30,7 +32,7 @@ BASELINE = "nginx"
 def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="bench/load",
-        description="Runs servers under load from wrk, in turn, and compares what they need.",
+        description="Runs servers under load, in turn, and compares what they need.",
     )
     add = parser.add_argument
     add("--rota", default=ROOT / "build/apps/http/rota-http", type=Path, metavar="PATH",
@@ -39,7 +41,8 @@ def parse_arguments():
         help="where the other programs have been built (default: %(default)s)")
     add("--servers", metavar="NAMES",
         help="comma-separated, of bench/load/servers.json and bench/peers/peers.json "
-        "(default: rota,nginx; with --no-pin nginx-reuseport too)")
+        "(default: rota,nginx; with --no-pin nginx-reuseport too; target and target-per-worker "
+        "if a workload has work for handlers)")
     add("--server", action="append", default=[], metavar="NAME=COMMAND@PORT/PATH",
         help="adds another one; {workers} in the command is filled in, and {port} if PORT is 0")
     add("--baseline", default=BASELINE, metavar="NAME",
@@ -51,10 +54,13 @@ def parse_arguments():
         help=f"the sizes of plaintext (default: {CONNECTIONS}; of all: {CONNECTIONS_OF_ALL})")
     add("--pipeline", default="64x16", metavar="LIST",
         help="those with pipelining, CONNECTIONSxDEPTH, or none (default: %(default)s)")
+    add("--rate", type=float, metavar="N",
+        help="requests a second of the workload paced (default: "
+        f"{rounds.SHARE_OF_PEAK:.0%} of what the baseline answers at most, measured before)")
     add("--seconds", type=int, metavar="N", help="length of a measurement (default: 3)")
     add("--rounds", type=int, metavar="N", help="rounds that count (default: 5)")
     add("--pin", action=argparse.BooleanOptionalAction, default=True,
-        help="servers with one worker on one core, wrk on another; otherwise a worker for each "
+        help="servers with one worker on one core, the load on another; otherwise a worker for each "
         "core, placed by the kernel (default: pinned)")
     add("--foreign", type=float, default=0.10, metavar="CORES",
         help="drop and repeat rounds in which anything else keeps more cores busy than this "
@@ -66,9 +72,16 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def choose_servers(options):
+def default_servers(options, workloads):
+    names = ["rota", "nginx"] + ([] if options.pin else ["nginx-reuseport"])
+    if any(SPIN in workload.needs for workload in workloads):
+        names += ["target", "target-per-worker"]
+    return ",".join(names)
+
+
+def choose_servers(options, workloads):
     known = known_servers(options.rota, options.build.resolve())
-    names = options.servers or ("rota,nginx" if options.pin else "rota,nginx,nginx-reuseport")
+    names = options.servers or default_servers(options, workloads)
     unknown = [name for name in names.split(",") if name not in known]
     if unknown:
         raise BenchError(f"--servers: {', '.join(unknown)} unknown; there is {', '.join(known)}")
@@ -76,13 +89,32 @@ def choose_servers(options):
     servers += [parse_server(text) for text in options.server]
     if len({server.name for server in servers}) != len(servers):
         raise BenchError("two servers have the same name")
-    for tool in ["wrk", *(server.command[0] for server in servers)]:
+    generators = ["wrk"]
+    if any(workload.paced for workload in workloads):
+        generators.append(str(pace_of(options)))
+    for tool in [*generators, *(server.command[0] for server in servers)]:
         if not shutil.which(tool):
             raise BenchError(
                 f"{tool} is not there: ./dev bench builds what is ours and installs wrk and nginx, "
                 "bench/peers/build FOLDER builds the others"
             )
     return servers
+
+
+def pace_of(options):
+    return options.build.resolve() / "bench/rota-pace"
+
+
+def choose_workloads(options):
+    chosen = parse_workloads(options.workload, options.connections, options.pipeline)
+    if options.rate is None:
+        return chosen
+    if not 1 <= options.rate <= 1e6:
+        raise BenchError("--rate: from 1 to 1000000 requests a second")
+    fixed = [w if w.rate or not w.paced else replace(w, rate=options.rate) for w in chosen]
+    if fixed == chosen:
+        raise BenchError("--rate is for the workload paced")
+    return fixed
 
 
 def make_settings(options):
@@ -100,6 +132,7 @@ def make_settings(options):
         server_cores={cores[0]} if cores else None,
         load_cores={cores[1]} if cores else None,
         watched_cores=set(cores) if cores else os.sched_getaffinity(0),
+        pace=pace_of(options),
     )
 
 
@@ -119,6 +152,7 @@ def describe(settings, servers, baseline):
     versions["wrk"] = " ".join((wrk.stdout or wrk.stderr).split()[1:2])
     versions.update({server.name: said for server in servers if (said := version_of(server))})
     plain = {key: sorted(v) if isinstance(v, set) else v for key, v in vars(settings).items()}
+    del plain["pace"]
     return {
         "command": shlex.join(["python3", *sys.argv]),
         "when": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -143,7 +177,8 @@ def check_all(running, workloads):
         if "workers" in server.lacks:
             remarks.append(f"{server.name}: chooses the number of its threads itself")
         for workload in filter(server.can, workloads):
-            remarks += answers.check(server, workload)
+            for part in workload.parts:
+                remarks += answers.check(server, part)
     return list(dict.fromkeys(remarks))
 
 
@@ -153,28 +188,33 @@ def measure(running, workload, settings, baseline):
     names = [one.server.name for one in able]
     if not able:
         return None
-    kept, how = rounds.run_workload(able, workload, settings, say)
     against = baseline if baseline in names else names[0]
+    workload = rounds.with_rate(workload, able[names.index(against)], settings, say)
+    kept, how = rounds.run_workload(able, workload, settings, say)
+    summary = rounds.summarize(kept, names, against)
+    for one in able:
+        count = syscalls.per_request(one, workload, settings)
+        summary[one.server.name]["syscalls_per_request"] = count
     return {
         "name": workload.name,
-        **{key: value for key, value in vars(workload).items() if key != "label"},
+        **{key: value for key, value in asdict(workload).items() if key != "label"},
         "pinned": settings.server_cores is not None,
         "baseline": against,
         "left_out": [one.server.name for one in running if one not in able],
         **how,
-        "summary": rounds.summarize(kept, names, against),
+        "summary": summary,
         "rounds": rounds.as_json(kept),
     }
 
 
 def run(options):
-    workloads = parse_workloads(options.workload, options.connections, options.pipeline)
-    servers = choose_servers(options)
+    workloads = choose_workloads(options)
+    servers = choose_servers(options, workloads)
     settings = make_settings(options)
     document = describe(settings, servers, options.baseline)
     workers = 1 if settings.server_cores else len(os.sched_getaffinity(0))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the servers and wrk
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the servers and the load
     print("\n".join(report.heading_lines(document)), flush=True)
 
     with ExitStack() as stack:

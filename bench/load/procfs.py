@@ -153,3 +153,34 @@ def machine():
         "kernel": f"{platform.system()} {platform.release()}",
         "frequency_governor": governor.read_text().strip() if governor.exists() else None,
     }
+
+
+def parse_memory(text):
+    """(resident now, most that it was) in KiB, from /proc/PID/status."""
+    found = {}
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name in ("VmRSS", "VmHWM"):
+            found[name] = int(value.split()[0])
+    return found.get("VmRSS", 0), found.get("VmHWM", 0)
+
+
+def memory_mib(pid):
+    """(resident now, most) of a server and its children, summed up: what they share counts twice."""
+    now_kib = most_kib = 0
+    for member in family(pid):
+        try:
+            now, most = parse_memory(Path(f"/proc/{member}/status").read_text())
+        except OSError:
+            continue  # it has just ended
+        now_kib, most_kib = now_kib + now, most_kib + most
+    return now_kib / 1024, most_kib / 1024
+
+
+def forget_peak(pid):
+    """From now on the most memory is that since now. Where it is not permitted, since the start."""
+    for member in family(pid):
+        try:
+            Path(f"/proc/{member}/clear_refs").write_text("5")
+        except OSError:
+            continue

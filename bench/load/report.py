@@ -1,20 +1,5 @@
 """Figures as Markdown tables."""
 
-from rounds import FIGURES
-
-COLUMNS = (
-    "server",
-    "requests/s",
-    "p50 us",
-    "p99 us",
-    "CPU us/request",
-    "user",
-    "system",
-    "switches/request",
-    "server cores",
-    "wrk cores",
-)
-
 
 def table(rows):
     """Lines of a Markdown table that reads well as text; the first row is the head."""
@@ -35,44 +20,110 @@ def in_us(value):
     return f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
-def ratio_cells(ratio):
-    """Requests/s and CPU as multiples of the baseline's, with the range of the latter."""
-    rate, cpu = ratio.get("requests_per_second"), ratio.get("cpu_us_per_request")
+def with_range(spread):
+    if not spread:
+        return "-"
+    return f"{spread['median']:.2f} ({spread['min']:.2f}-{spread['max']:.2f})"
+
+
+def median(figure, form):
+    """A cell with the median of a figure, in the form that is given."""
+    return lambda figures: form(figures[figure]["median"])
+
+
+def pair(first, second, form, between):
+    """A cell with the medians of two figures."""
+    return lambda figures: between.join(
+        form(figures[figure]["median"]) for figure in (first, second)
+    )
+
+
+def ratio(figure):
+    return lambda figures: with_range(figures["ratio"].get(figure))
+
+
+def short_ratio(figures):
+    rate = figures["ratio"].get("requests_per_second")
+    return f"{rate['median']:.2f}" if rate else "-"
+
+
+def syscalls(figures):
+    count = figures.get("syscalls_per_request")
+    return "-" if count is None else f"{count:.2f}"
+
+
+def fixed(digits):
+    return lambda value: f"{value:.{digits}f}"
+
+
+REQUESTS = ("requests/s", median("requests_per_second", fixed(0)))
+CORES = ("cores: server, load", pair("server_cores", "load_cores", fixed(2), ", "))
+MEMORY = ("MiB (most)", lambda f: pair("memory_mib", "memory_peak_mib", fixed(0), " (")(f) + ")")
+CPU = ("CPU us/request", median("cpu_us_per_request", fixed(2)))
+SYSCALLS = ("system calls/request", syscalls)
+LATE = ("late us: mean, max", pair("late_mean_us", "late_max_us", in_us, ", "))
+P50 = ("p50 us", median("p50_us", in_us))
+P99 = ("p99 us", median("p99_us", in_us))
+P999 = ("p99.9 us", median("p999_us", in_us))
+
+
+def columns_of(result):
+    """(head, cell) of each column after the first."""
+    cpu_ratio = (f"CPU/request, x {result['baseline']}", ratio("cpu_us_per_request"))
+    if result["heavy"]:
+        return [
+            ("alone: p50 us", median("alone_p50_us", in_us)),
+            ("p99 us", median("alone_p99_us", in_us)),
+            ("p99.9 us", median("alone_p999_us", in_us)),
+            ("beside: p50 us", P50[1]),
+            P99,
+            P999,
+            ("p99, x alone", lambda figures: with_range(figures["p99_by_alone"])),
+            ("heavy: p99 us", median("heavy_p99_us", in_us)),
+            CORES,
+            LATE,
+        ]
+    if result["paced"]:
+        p99_ratio = (f"p99, x {result['baseline']}", ratio("p99_us"))
+        return [REQUESTS, P50, P99, P999, CPU, SYSCALLS, CORES, MEMORY, LATE, p99_ratio, cpu_ratio]
     return [
-        f"{rate['median']:.2f}" if rate else "-",
-        f"{cpu['median']:.2f} ({cpu['min']:.2f}-{cpu['max']:.2f})" if cpu else "-",
+        REQUESTS,
+        P50,
+        P99,
+        CPU,
+        ("user + system", pair("user_us_per_request", "system_us_per_request", fixed(2), " + ")),
+        ("switches/request", median("switches_per_request", fixed(3))),
+        SYSCALLS,
+        CORES,
+        MEMORY,
+        (f"requests/s, x {result['baseline']}", short_ratio),
+        cpu_ratio,
     ]
+
+
+def heading(result):
+    rounds = f"{len(result['rounds'])} rounds"
+    if result["dropped"]:
+        rounds += f", {result['dropped']} dropped for foreign load or a late one"
+    if result["disturbed"]:
+        rounds += f", {result['disturbed']} kept though disturbed"
+    pinned = "one core each" if result["pinned"] else "not pinned"
+    rate = f", {result['rate']:.0f} requests/s" if result["paced"] else ""
+    return f"### {result['name']}{rate} ({pinned}; {rounds})"
 
 
 def workload_lines(result):
     """A heading and the table of one workload."""
-    baseline = result["baseline"]
-    rounds = f"{len(result['rounds'])} rounds"
-    if result["dropped"]:
-        rounds += f", {result['dropped']} dropped for foreign load"
-    if result["disturbed"]:
-        rounds += f", {result['disturbed']} kept though disturbed"
-    pinned = "one core each" if result["pinned"] else "not pinned"
-    rows = [[*COLUMNS, f"requests/s, x {baseline}", f"CPU/request, x {baseline}"]]
-    for name, figures in result["summary"].items():
-        median = {figure: figures[figure]["median"] for figure in FIGURES}
-        row = [
-            name,
-            f"{median['requests_per_second']:.0f}",
-            in_us(median["p50_us"]),
-            in_us(median["p99_us"]),
-            f"{median['cpu_us_per_request']:.2f}",
-            f"{median['user_us_per_request']:.2f}",
-            f"{median['system_us_per_request']:.2f}",
-            f"{median['switches_per_request']:.3f}",
-            f"{median['server_cores']:.2f}",
-            f"{median['load_cores']:.2f}",
-        ]
-        rows.append(row + ratio_cells(figures["ratio"]))
-    lines = ["", f"### {result['name']} ({pinned}; {rounds})", "", *table(rows)]
+    columns = columns_of(result)
+    rows = [["server", *(head for head, _ in columns)]]
+    rows += [
+        [name, *(cell(figures) for _, cell in columns)]
+        for name, figures in result["summary"].items()
+    ]
+    lines = ["", heading(result), "", *table(rows)]
     for name, figures in result["summary"].items():
         if figures["errors"]:
-            lines.append(f"{name}: {figures['errors']} errors counted by wrk")
+            lines.append(f"{name}: {figures['errors']} errors counted by the load generator")
     if result["left_out"]:
         lines.append(f"left out, as they lack this: {', '.join(result['left_out'])}")
     return lines

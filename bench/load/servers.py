@@ -13,7 +13,7 @@ from pathlib import Path
 
 import procfs
 from error import BenchError
-from workloads import BODIES, PLAINTEXT
+from workloads import BODIES, PLAINTEXT, SPIN
 
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
@@ -59,7 +59,7 @@ def parse_server(text):
     name, command, port, path = found.groups()
     if int(port) == 0 and "{port}" not in command:
         raise BenchError(f"--server {name}: port 0, but no {{port}} in the command to fill in")
-    lacks = frozenset({*BODIES, "/echo"} - {PLAINTEXT})
+    lacks = frozenset({*BODIES, "/echo", SPIN} - {PLAINTEXT})
     paths = {PLAINTEXT: path or PLAINTEXT}
     return Server(name, shlex.split(command), int(port), strict=False, lacks=lacks, paths=paths)
 

@@ -11,8 +11,19 @@ BODIES = {
     "/16k": b"x" * (16 << 10),
     "/1m": b"x" * (1 << 20),
 }
+SPIN = "/spin"  # stands for all of /spin/MICROSECONDS
+SPIN_BODY = b"spun"
 CONNECTIONS = "1,64,512"
 CONNECTIONS_OF_ALL = "1,16,64,256,512"
+
+
+@dataclass(frozen=True)
+class Heavy:
+    """Other requests that come at the same time, at a rate of their own."""
+
+    path: str
+    connections: int
+    rate: float
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,9 @@ class Workload:
     path: str = PLAINTEXT  # in the words of the table; a server may have it elsewhere
     upload: int = 0  # bytes that each request brings along, to be sent back
     close: bool = False  # a connection for each request
+    paced: bool = False  # requests come at a constant rate, instead of when answers have come
+    rate: float = 0  # that rate, a second; 0: a share of what the baseline can do
+    heavy: Heavy | None = None
     label: str = ""
 
     @property
@@ -34,12 +48,20 @@ class Workload:
     @property
     def needs(self):
         """What a server must not lack."""
-        needs = {self.path}
+        needs = {SPIN if part.path.startswith(SPIN) else part.path for part in self.parts}
         if self.depth > 1:
             needs.add("pipelining")
         if self.close:
             needs.add("close")
         return needs
+
+    @property
+    def parts(self):
+        """What is asked for, each by itself."""
+        if not self.heavy:
+            return [self]
+        heavy = replace(self, path=self.heavy.path, connections=self.heavy.connections, heavy=None)
+        return [replace(self, heavy=None), heavy]
 
     @property
     def method(self):
@@ -48,6 +70,8 @@ class Workload:
     @property
     def answer(self):
         """The body that is due."""
+        if self.path.startswith(SPIN):
+            return SPIN_BODY
         return b"x" * self.upload if self.upload else BODIES[self.path]
 
     def request(self, path, host):
@@ -67,6 +91,13 @@ NAMED = {
     "1m": Workload(16, path="/1m", label="1 MiB"),
     "echo": Workload(16, path="/echo", upload=64 << 10, label="POST echo of 64 KiB"),
     "accept": Workload(64, close=True, label="connection per request"),
+    "paced": Workload(64, paced=True, label="constant rate"),
+    "spin20": Workload(64, path=f"{SPIN}/20", label="20 us of work"),
+    "spin100": Workload(64, path=f"{SPIN}/100", label="100 us of work"),
+    # The heavy ones use half a core.
+    "mix": Workload(
+        32, paced=True, rate=1000, heavy=Heavy(f"{SPIN}/1000", 16, 500), label="beside heavy ones"
+    ),
 }
 
 
@@ -79,8 +110,8 @@ def sized(workload, size):
         raise BenchError(f"{size!r}: neither CONNECTIONS nor CONNECTIONSxDEPTH") from error
     if chosen.connections < 1 or chosen.depth < 1:
         raise BenchError(f"{size!r}: nothing to measure")
-    if chosen.depth > 1 and chosen.close:
-        raise BenchError("a connection for each request has no depth")
+    if chosen.depth > 1 and (chosen.close or chosen.paced):
+        raise BenchError("neither a connection for each request nor a constant rate has a depth")
     return chosen
 
 

@@ -123,6 +123,8 @@ void traffic::answered(connection& by) {
     if (measured(due)) {
         outcome_.latency.add(static_cast<std::uint64_t>(at - due));
         outcome_.within += at <= period_.end ? 1 : 0;
+    } else {
+        ++outcome_.warmup;
     }
     ++by.done;
     ++done_;

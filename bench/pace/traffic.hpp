@@ -22,6 +22,7 @@ struct period {
 /// What became of the requests that were measured.
 struct outcome {
     histogram latency;        // in ns; an unanswered request counts as long as it was waited for
+    std::uint64_t warmup = 0; // answers to requests that only warmed up
     std::uint64_t within = 0; // answered before the end of the period
     std::uint64_t lost = 0;   // the connection ended instead
     std::uint64_t unanswered = 0;  // when waiting for it was given up

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the load benchmark reads, chooses and computes; nothing is measured here."""
 
+import json
 import os
 import sys
 import unittest
@@ -10,10 +11,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/load"))
 sys.dont_write_bytecode = True
 
 import answers  # noqa: E402
+import generators  # noqa: E402
 import procfs  # noqa: E402
 import report  # noqa: E402
 import rounds  # noqa: E402
 import servers  # noqa: E402
+import syscalls  # noqa: E402
 import workloads  # noqa: E402
 
 TICKS = procfs.TICKS_PER_SECOND
@@ -58,6 +61,17 @@ class Proc(unittest.TestCase):
         self.assertAlmostEqual(user, 0.05)
         self.assertAlmostEqual(system, 0.15)
         self.assertEqual(earlier.split_since(earlier), (0.0, 0.0))
+
+    def test_memory(self):
+        text = "Name:\tVmRSS: 7\nVmPeak:\t 99 kB\nVmHWM:\t  40 kB\nVmRSS:\t  30 kB\n"
+        self.assertEqual(procfs.parse_memory(text), (30, 40))
+        self.assertEqual(procfs.parse_memory("Name:\tkthreadd\n"), (0, 0))
+
+    def test_own_memory(self):
+        procfs.forget_peak(os.getpid())
+        now, most = procfs.memory_mib(os.getpid())
+        self.assertGreater(now, 0)
+        self.assertGreaterEqual(most, now / 2)
 
     def test_own_usage(self):
         before = procfs.Usage.of(os.getpid())
@@ -115,9 +129,18 @@ class Servers(unittest.TestCase):
         self.assertFalse(known["nginx"].can(workloads.NAMED["echo"]))
         for server in known.values():
             self.assertTrue(server.can(workloads.NAMED["plaintext"]), server.name)
+            self.assertEqual(
+                server.can(workloads.NAMED["mix"]), server.can(workloads.NAMED["spin20"])
+            )
             words = {**server.words, **dict.fromkeys(("port", "workers", "folder", "pages"), "")}
             left = servers.fill(server.config or "", words)
             self.assertNotRegex(left, r"\{(port|workers|folder|pages|output|reuseport)\}")
+
+    def test_who_has_work_for_handlers(self):
+        known = servers.known_servers(Path("/x/rota-http"), Path("/x/build"))
+        able = {name for name, one in known.items() if one.can(workloads.NAMED["spin20"])}
+        self.assertLessEqual({"target", "target-per-worker", "asio", "go"}, able)
+        self.assertFalse({"rota", "nginx", "floor"} & able)
 
     def test_row(self):
         row = {"name": "a", "command": ["{here}/a", "{port}"], "port": 7, "lacks": ["close"]}
@@ -145,8 +168,16 @@ class Workloads(unittest.TestCase):
         self.assertEqual(found[2].depth, 4)
         self.assertEqual(found[1].name, "JSON, 256 connections")
 
+    def test_parts(self):
+        mix = workloads.NAMED["mix"]
+        self.assertEqual(mix.needs, {"/plaintext", "/spin"})
+        light, heavy = mix.parts
+        self.assertEqual((light.path, heavy.path), ("/plaintext", "/spin/1000"))
+        self.assertEqual((light.answer, heavy.answer), (b"Hello, World!", b"spun"))
+        self.assertEqual(workloads.NAMED["json"].parts, [workloads.NAMED["json"]])
+
     def test_nonsense(self):
-        for names in ("", "html", "json:x", "json:0", "accept:8x2", "plaintext:1x0"):
+        for names in ("", "html", "json:x", "json:0", "accept:8x2", "paced:8x2", "plaintext:1x0"):
             with self.assertRaises(servers.BenchError):
                 workloads.parse_workloads(names, None, "none")
 
@@ -159,12 +190,69 @@ class Workloads(unittest.TestCase):
         self.assertIn(b"Connection: close\r\n", workloads.NAMED["accept"].request("/", "h"))
 
 
-def sample(rate, cpu, foreign=0.0, errors=0):
+def told_by_pace(busy=0.5, late_p99=10.0, **more):
+    figures = {f"{name}_us": 50.0 for name in ("p50", "p90", "p99", "p999", "max", "mean")}
+    stream = {**figures, "wanted_rate": 9, "rate": 8.0, "count": 90, "warmup_count": 10}
+    stream |= {"reconnected": 0, "errors": {"lost": 1, "unanswered": 2}}
+    told = {"busy": busy, "lateness": {**figures, "p99_us": late_p99}, "light": stream}
+    return json.dumps({**told, **({"heavy": {**stream, "p99_us": 70.0}} if more else {})})
+
+
+class Generators(unittest.TestCase):
+    def test_wrk_result(self):
+        output = 'Running 1s test\nresult {"requests": 5, "errors": {"read": 1}}\n'
+        self.assertEqual(generators.parse_wrk(output)["requests"], 5)
+        with self.assertRaises(servers.BenchError):
+            generators.parse_wrk("unable to connect\n")
+
+    def test_pace_result(self):
+        load = generators.parse_pace(told_by_pace(), 0.25)
+        self.assertEqual((load.answers, load.requests, load.errors), (100, 90, 3))
+        self.assertEqual((load.requests_per_second, load.p999_us), (8.0, 50.0))
+        self.assertIsNone(load.heavy_p99_us)
+        self.assertFalse(load.late)
+        both = generators.parse_pace(told_by_pace(heavy=True), 0.25)
+        self.assertEqual((both.answers, both.requests, both.errors), (200, 90, 6))
+        self.assertEqual(both.heavy_p99_us, 70.0)
+
+    def test_a_generator_that_was_the_bottleneck(self):
+        self.assertTrue(generators.parse_pace(told_by_pace(busy=0.95), 0.25).late)
+        self.assertTrue(generators.parse_pace(told_by_pace(late_p99=30.0), 0.25).late)
+
+    def test_pace_command(self):
+        server = servers.parse_server("a=b@80/p")
+        mix = workloads.NAMED["mix"]
+        words = generators.pace_command("/x/rota-pace", server, mix, 2)
+        self.assertEqual(words[:3], ["/x/rota-pace", "--url", "http://127.0.0.1:80/p"])
+        self.assertEqual(words[words.index("--rate") + 1], "1000.0")
+        self.assertEqual(words[words.index("--heavy") + 1], "/spin/1000")
+        light = generators.pace_command("/x/rota-pace", server, mix.parts[0], 2)
+        self.assertNotIn("--heavy", light)
+
+    def test_what_fails_is_said(self):
+        with self.assertRaisesRegex(servers.BenchError, "sh: no"):
+            generators.run(["sh", "-c", "echo no >&2; exit 3"], None, 1)
+        self.assertEqual(generators.run(["echo", "yes"], None, 1)[0], "yes\n")
+
+
+class Syscalls(unittest.TestCase):
+    def test_count(self):
+        told = "# started on Mon\n\n1234,,raw_syscalls:sys_enter,643781,100.00,,\n"
+        self.assertEqual(syscalls.parse(told), 1234)
+        self.assertIsNone(syscalls.parse(told.replace("1234", "<not counted>")))
+        self.assertIsNone(syscalls.parse(""))
+
+    def test_permitted_or_not(self):
+        self.assertIn(syscalls.permitted(), (True, False))
+
+
+def sample(rate, cpu, foreign=0.0, errors=0, **more):
     return rounds.Sample(
         requests=1000,
         requests_per_second=rate,
         p50_us=50.0,
         p99_us=90.0,
+        p999_us=95.0,
         max_us=99.0,
         cpu_us_per_request=cpu,
         user_us_per_request=cpu / 4,
@@ -173,16 +261,23 @@ def sample(rate, cpu, foreign=0.0, errors=0):
         server_cores=1.0,
         load_cores=0.5,
         foreign_cores=foreign,
+        memory_mib=10.0,
+        memory_peak_mib=12.0,
         errors=errors,
+        **more,
     )
 
 
+def result_of(kept, names, **more):
+    """A result as the report takes it."""
+    result = {"name": "x", "pinned": True, "dropped": 1, "disturbed": 0, "rounds": kept}
+    result |= {"baseline": "nginx", "left_out": ["b"], "paced": False, "rate": 0, "heavy": None}
+    return {**result, "summary": rounds.summarize(kept, names, "nginx"), **more}
+
+
 class Rounds(unittest.TestCase):
-    def test_wrk_result(self):
-        output = 'Running 1s test\nresult {"requests": 5, "errors": {"read": 1}}\n'
-        self.assertEqual(rounds.parse_wrk(output)["requests"], 5)
-        with self.assertRaises(servers.BenchError):
-            rounds.parse_wrk("unable to connect\n")
+    def check_table(self, text):
+        self.assertEqual(len({len(line) for line in text.splitlines() if "|" in line}), 1)
 
     def test_undisturbed_rounds_are_kept_in_order(self):
         taken = [{"a": sample(i, 1.0, foreign)} for i, foreign in enumerate([0.9, 0.0, 0.5, 0.05])]
@@ -199,13 +294,41 @@ class Rounds(unittest.TestCase):
         ratio = summary["a"]["ratio"]
         self.assertEqual(ratio["requests_per_second"], {"median": 2.0, "min": 1.0, "max": 3.0})
         self.assertEqual(ratio["cpu_us_per_request"], {"median": 0.6, "min": 0.5, "max": 3.0})
-        result = {"name": "x", "pinned": True, "dropped": 1, "disturbed": 0, "summary": summary}
-        result |= {"rounds": kept, "baseline": "nginx", "left_out": ["b"]}
+        result = result_of(kept, ["a", "nginx"])
+        result["summary"]["a"]["syscalls_per_request"] = 2.25
         text = "\n".join(report.workload_lines(result))
         self.assertIn(" 0.60 (0.50-3.00) |", text)
+        self.assertIn(" 10 (12) |", text)
+        self.assertIn(" 2.25 |", text)
+        self.assertIn(" - |", text)
         self.assertIn("a: 2 errors", text)
         self.assertIn("lack this: b", text)
-        self.assertEqual(len({len(line) for line in text.splitlines() if "|" in line}), 1)
+        self.check_table(text)
+
+    def test_late_rounds_are_the_first_to_go(self):
+        late = {"a": sample(1, 1.0, late=True)}
+        taken = [late, {"a": sample(2, 1.0, 0.9)}, {"a": sample(3, 1.0)}]
+        self.assertEqual(rounds.choose(taken, 2, 0.1), taken[1:])
+        self.assertEqual(rounds.complaint(taken[2], 0.1), "")
+        self.assertIn("late", rounds.complaint(late, 0.1))
+        self.assertIn("0.90 cores", rounds.complaint(taken[1], 0.1))
+
+    def test_table_of_a_constant_rate(self):
+        more = {"late_mean_us": 2.0, "late_max_us": 300.0}
+        kept = [{"nginx": sample(10.0, 4.0, **more)}]
+        text = "\n".join(report.workload_lines(result_of(kept, ["nginx"], paced=True, rate=10)))
+        self.assertIn("### x, 10 requests/s (", text)
+        self.assertIn(" 2.0, 300 |", text)
+        self.check_table(text)
+
+    def test_table_of_two_kinds(self):
+        more = {"late_mean_us": 2.0, "late_max_us": 300.0, "heavy_p99_us": 2000.0}
+        more |= {"alone_p50_us": 20.0, "alone_p99_us": 30.0, "alone_p999_us": 40.0}
+        kept = [{"a": sample(10.0, 4.0, **more, p99_by_alone=3.0)}]
+        heavy = {"path": "/spin/1000"}
+        lines = report.workload_lines(result_of(kept, ["a"], paced=True, rate=10, heavy=heavy))
+        self.assertIn(" 3.00 (3.00-3.00) |", "\n".join(lines))
+        self.check_table("\n".join(lines))
 
 
 if __name__ == "__main__":
