@@ -55,6 +55,9 @@ void harness::time(std::string name, const std::function<nanoseconds(std::uint64
 }
 
 void harness::record(std::string name, std::string unit, double value, std::uint64_t iterations) {
+    if (!wanted(name)) {
+        return;
+    }
     figures_.push_back({.name = std::move(name),
                         .unit = std::move(unit),
                         .median = value,

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <rota/join.hpp>
-#include <rota/mutex.hpp>
 #include <rota/runtime.hpp>
 #include <rota/task_group.hpp>
 #include <rota/yield.hpp>
@@ -71,16 +70,6 @@ task<nanoseconds> yield_in_turn(std::uint64_t count) {
     co_return clock::now() - begin;
 }
 
-task<nanoseconds> lock_often(std::uint64_t count) {
-    mutex m;
-    const auto begin = clock::now();
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const mutex::guard held = co_await m.lock();
-        keep(held);
-    }
-    co_return clock::now() - begin;
-}
-
 } // namespace
 
 void measure_routines(harness& h) {
@@ -92,8 +81,6 @@ void measure_routines(harness& h) {
            [&](std::uint64_t n) { return rt.block_on(run_groups(n)); });
     h.time("yield to another routine",
            [&](std::uint64_t n) { return rt.block_on(yield_in_turn(n)); });
-    h.time("lock and unlock an uncontended mutex",
-           [&](std::uint64_t n) { return rt.block_on(lock_often(n)); });
 }
 
 } // namespace rota::bench
