@@ -50,7 +50,7 @@ tidy_sources() {
         skip "clang-tidy: needs $tool and a configured build-clang (./dev lint)"
         return
     fi
-    cpp_files -not -path 'tests/*' -not -path 'bench/peers/*' -name '*.cpp' |
+    cpp_files -not -path 'tests/*' -not -path 'bench/*peers/*' -name '*.cpp' |
         xargs -0 -r -P "${JOBS:-$(nproc)}" -n 1 \
             "$tool" -p build-clang --quiet --warnings-as-errors='*' 2>/dev/null
 }

@@ -12,6 +12,7 @@ packages_build=(
 )
 packages_test=(cmake make python3 curl)
 packages_bench=(wrk nginx python3 valgrind linux-perf)
+packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
 packages_instructions=(python3 valgrind)
 packages_clang=(clang-19 libclang-rt-19-dev)
 packages_format=(clang-format)
