@@ -1,11 +1,66 @@
 #include <rota/task_group.hpp>
 
+#include <coroutine>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include <rota/errors.hpp>
 #include <rota/worker.hpp>
 
 namespace rota {
+
+/// A child. Its own token is the one that stops it, so that it can be stopped alone too; the
+/// group's reaches it from when it begins until its body has ended.
+class task_group::child final : public routine {
+public:
+    child(task_group& group, std::string name, task<void> body)
+        : routine(group.owner_.owner(), group.owner_.home(), std::move(name), false), group_(group),
+          body_(std::move(body)) {}
+
+private:
+    struct stopper {
+        routine* self;
+        void operator()() const noexcept { self->request_stop(); }
+    };
+
+    bool resume_body() override {
+        if (on_stop_) {
+            take_resume_point().resume();
+            if (!body_.coroutine().done()) {
+                return false;
+            }
+        } else if (group_.token_.stop_requested()) {
+            group_.cancelled_ = true;
+            end();
+            return true;
+        } else {
+            on_stop_.emplace(group_.token_, stopper{this});
+            auto& promise = body_.coroutine().promise();
+            promise.set_context(*this, stop_token());
+            if (promise.start(body_.coroutine(), std::noop_coroutine())) {
+                return false;
+            }
+        }
+        on_stop_.reset();
+        try {
+            body_.coroutine().promise().take();
+        } catch (...) {
+            group_.fail(std::current_exception());
+        }
+        end();
+        return true;
+    }
+
+    void end() noexcept {
+        body_ = task<void>(); // what it holds goes before the parent goes on
+        group_.child_ended();
+    }
+
+    task_group& group_; // not touched after end(): it may be gone
+    task<void> body_;
+    std::optional<std::stop_callback<stopper>> on_stop_; // there from the beginning to the end
+};
 
 task_group::task_group(const task_context& context)
     : owner_(context.owner()), parent_(context.token()), on_parent_(parent_, relay{&source_}) {}
@@ -20,15 +75,16 @@ task_group::~task_group() {
     }
 }
 
-void task_group::spawn(task<void> child, std::string name) noexcept {
+void task_group::spawn(task<void> body, std::string name) noexcept {
     try {
         if (name.empty()) {
             name = owner_.name() + "/child";
         }
         ++running_;
-        (void)owner_.owner().spawn(
-            run(this, std::move(child)), assignment(owner_.home()),
-            {.name = std::move(name), .on = nullptr, .report_errors = false});
+        assignment place(owner_.home());
+        (void)owner_.owner().start(
+            routine_ptr::adopt(*new child(*this, std::move(name), std::move(body))),
+            std::move(place));
     } catch (...) {
         fail(std::current_exception());
         --running_;
@@ -47,20 +103,6 @@ void task_group::fail(std::exception_ptr error) noexcept {
         }
     }
     request_stop();
-}
-
-task<void> task_group::run(task_group* group, task<void> body) {
-    try {
-        routine& self = co_await current_routine;
-        const std::stop_callback chain(group->token_, [&self] { self.request_stop(); });
-        if (group->token_.stop_requested()) {
-            throw operation_cancelled();
-        }
-        co_await std::move(body);
-    } catch (...) {
-        group->fail(std::current_exception());
-    }
-    group->child_ended();
 }
 
 void task_group::child_ended() noexcept {

@@ -77,9 +77,7 @@ bool worker::note_posted() noexcept {
     return true;
 }
 
-worker::put_off_wakes::put_off_wakes(std::vector<worker*>& posted) noexcept {
-    posted_to = &posted;
-}
+worker::put_off_wakes::put_off_wakes(std::vector<worker*>& posted) noexcept { posted_to = &posted; }
 
 worker::put_off_wakes::~put_off_wakes() { posted_to = nullptr; }
 

@@ -65,7 +65,7 @@ public:
 
     /// Starts a child; it begins once the parent waits. If that cannot be done, it counts as a
     /// child that failed. A child that has not begun when the group is stopped never begins.
-    void spawn(task<void> child, std::string name = {}) noexcept;
+    void spawn(task<void> body, std::string name = {}) noexcept;
     /// Stops all children, and those that are spawned later. join() still has to follow.
     void request_stop() noexcept { source_.request_stop(); }
     /// Notes `error` as if a child had ended with it; operation_cancelled counts as a cancellation.
@@ -121,7 +121,7 @@ private:
         std::stop_source* source;
         void operator()() const noexcept { source->request_stop(); }
     };
-    static task<void> run(task_group* group, task<void> body);
+    class child;
     void throw_if_failed() const;
     void child_ended() noexcept;
 

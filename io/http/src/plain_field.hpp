@@ -12,8 +12,7 @@ namespace rota::http {
 
 /// Reads a header line, `line` without its CRLF and `offset` from the base of its head, if there is
 /// only one way to read it: a token, a colon, and text that says nothing about framing. Nothing if
-/// it is anything else, and llhttp has to say what it is. Control characters have been looked for
-/// before.
+/// it is anything else: then it has to be said what is wrong with it, or llhttp has to read it.
 [[nodiscard]] inline std::optional<field_span> read_plain_field(std::string_view line,
                                                                 std::uint32_t offset) noexcept {
     std::size_t name = 0;
@@ -28,6 +27,8 @@ namespace rota::http {
         return std::nullopt;
     }
     const std::string_view value = syntax::trim(line.substr(name + 1));
+    if (syntax::has_control(value))
+        return std::nullopt;
     const auto value_at = static_cast<std::uint32_t>(value.data() - line.data());
     return field_span{{offset, static_cast<std::uint32_t>(name)},
                       {offset + value_at, static_cast<std::uint32_t>(value.size())}};

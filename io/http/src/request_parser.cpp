@@ -201,7 +201,22 @@ request_parser::result request_parser::feed_head_buffered(std::string_view bytes
     }
 }
 
+/// Takes the line of a plain field within all limits; false if it is anything else.
+bool request_parser::take_plain_field(std::string_view line) {
+    if (!line.ends_with("\r\n") || line_start_ + line.size() + 2 > limits_->head_bytes_max ||
+        head_.fields.size() >= limits_->header_count_max) {
+        return false;
+    }
+    line.remove_suffix(2);
+    const auto field = read_plain_field(line, static_cast<std::uint32_t>(line_start_));
+    if (field)
+        head_.fields.push_back(*field);
+    return field.has_value();
+}
+
 parse_event request_parser::on_head_line(std::string_view line) {
+    if (plain_ && state_ == state::fields && take_plain_field(line))
+        return parse_event::need_more;
     if (!check_line(line))
         return parse_event::error;
     const std::string_view content = line.substr(0, line.size() - 2);
@@ -213,12 +228,6 @@ parse_event request_parser::on_head_line(std::string_view line) {
         return fail({400, "a header line that starts with a space"});
     if (head_.fields.size() >= limits_->header_count_max) {
         return fail({431, "too many header fields"});
-    }
-    if (plain_) {
-        if (const auto field = read_plain_field(content, static_cast<std::uint32_t>(line_start_))) {
-            head_.fields.push_back(*field);
-            return parse_event::need_more;
-        }
     }
     if (!ask_llhttp(line)) {
         if (is_huge_content_length(content))

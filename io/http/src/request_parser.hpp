@@ -29,9 +29,9 @@ enum class parse_event : std::uint8_t {
 /// then its grammar is checked by llhttp, then its meaning by the rules of request_line and
 /// head_rules; data inside a body passes through. Lines of a head that can be read in one way only
 /// are read here; from the first that is not plain, or says something about content, llhttp reads
-/// the head from its beginning (tested against each other). Because nothing is decided on part of a line that
-/// the whole line would not decide the same way, the result does not depend on how the bytes were
-/// cut (tested for every cut).
+/// the head from its beginning (tested against each other). Because nothing is decided on part of a
+/// line that the whole line would not decide the same way, the result does not depend on how the
+/// bytes were cut (tested for every cut).
 ///
 /// Lifetime: a head that lies in one piece in the bytes given to feed() is not copied; its views
 /// point into those bytes until keep_head() is called. Otherwise they point into the parser's own
@@ -105,6 +105,7 @@ private:
     [[nodiscard]] parse_event on_chunk_line(std::string_view line, std::string_view content);
     [[nodiscard]] parse_event on_trailer_line(std::string_view line, std::string_view content);
 
+    [[nodiscard]] bool take_plain_field(std::string_view line);
     [[nodiscard]] bool ask_llhttp(std::string_view line);
     [[nodiscard]] bool framing_agrees(std::string_view last_line);
     [[nodiscard]] std::size_t content_max() const noexcept;

@@ -29,7 +29,29 @@ task<void> session::serve() {
     while (then == progress::go_on) {
         const parse_event event = next_head();
         if (event == parse_event::need_more) {
-            then = co_await wait_for_head();
+            // Here, not in a coroutine of its own: nearly every request comes this way.
+            if (!wire_.try_send())
+                co_await wire_.send();
+            const bool idle = !parser_.started();
+            wait_end how = wait_end::peer_ended;
+            task<bool> filling = wire_.stream().fill(head_deadline());
+            if (idle)
+                watch_.enter_idle();
+            try {
+                const bool more = co_await filling.under(idle ? watch_.idle_token() : stop_);
+                if (more)
+                    how = wait_end::arrived;
+            } catch (const timed_out&) {
+                how = wait_end::late;
+            } catch (const operation_cancelled&) {
+                if (stop_.stop_requested())
+                    throw;
+                how = wait_end::drained;
+            }
+            if (idle)
+                watch_.leave_idle();
+            if (how != wait_end::arrived)
+                then = co_await end_without_head(how, idle);
             continue;
         }
         if (event == parse_event::error) {
@@ -90,48 +112,25 @@ session::time_point session::head_deadline() {
     return since_ + (idles ? limits_.idle_timeout : limits_.header_timeout);
 }
 
-task<session::progress> session::wait_for_head() {
-    if (!wire_.try_send())
-        co_await wire_.send();
-    const bool idle = !parser_.started();
-    bool late = false;
-    bool drained = false;
-    bool more = false;
-    task<bool> filling = wire_.stream().fill(head_deadline());
-    if (idle)
-        watch_.enter_idle();
-    try {
-        more = co_await filling.under(idle ? watch_.idle_token() : stop_);
-    } catch (const timed_out&) {
-        late = true;
-    } catch (const operation_cancelled&) {
-        if (stop_.stop_requested())
-            throw;
-        drained = true;
+/// A request that came together with the end of the wait, or with the drain, is still served.
+task<session::progress> session::end_without_head(wait_end how, bool idle) {
+    if (how == wait_end::drained) {
+        try {
+            const auto until = home_.now() + limits_.drain_grace;
+            co_await wire_.stream().fill(until);
+        } catch (const timed_out&) { // there is none
+        }
     }
-    if (idle)
-        watch_.leave_idle();
-    if (drained)
-        co_await wait_for_last_request();
-    // A request that came together with the drain is still served.
-    if (more || !wire_.buffered().empty())
+    if (!wire_.buffered().empty())
         co_return progress::go_on;
-    if (idle || drained)
+    if (idle)
         co_return progress::gone;
-    if (late) {
+    if (how == wait_end::late) {
         answer_bad_request(408, "the request comes too slowly");
     } else {
         answer_bad_request(400, "the request ends too early");
     }
     co_return progress::close;
-}
-
-task<void> session::wait_for_last_request() {
-    try {
-        const auto until = home_.now() + limits_.drain_grace;
-        co_await wire_.stream().fill(until);
-    } catch (const timed_out&) { // there is none
-    }
 }
 
 // --- Answering ---

@@ -52,8 +52,9 @@ private:
 
     // -- reading a head
     [[nodiscard]] parse_event next_head();
-    [[nodiscard]] task<progress> wait_for_head();
-    [[nodiscard]] task<void> wait_for_last_request();
+    /// How a wait for more of a head, or for the next one, has ended.
+    enum class wait_end : std::uint8_t { arrived, peer_ended, late, drained };
+    [[nodiscard]] task<progress> end_without_head(wait_end how, bool idle);
     [[nodiscard]] time_point head_deadline();
 
     // -- answering
