@@ -13,7 +13,6 @@
 #include <string_view>
 #include <utility>
 
-#include <rota/frame_pool.hpp>
 #include <rota/runnable.hpp>
 #include <rota/task.hpp>
 #include <rota/wait_list.hpp>
@@ -91,11 +90,6 @@ public:
     /// Blocks the calling thread until the routine has stopped. Not from inside a routine:
     /// `co_await join(r)` there.
     void wait_stopped() const noexcept;
-
-    static void* operator new(std::size_t bytes) { return frame_pool::allocate(bytes); }
-    static void operator delete(void* block, std::size_t bytes) noexcept {
-        frame_pool::deallocate(block, bytes);
-    }
 
 protected:
     friend class routine_ptr;
