@@ -23,9 +23,9 @@ PLACES = "/usr/sbin:/usr/bin:/sbin:/bin"
 BUILD_SECONDS = 300
 RUN_SECONDS = 120
 SHARED = ["harness.cpp", "process.cpp", "program.cpp", "report.cpp"]
-HEADERS = ["harness.hpp", "process.hpp", "program.hpp", "report.hpp"]
+HEADERS = ["peers/wake.hpp", "harness.hpp", "process.hpp", "program.hpp", "report.hpp"]
 CPP = ["g++", "-std=c++20", "-O3", "-DNDEBUG", "-march=native", "-flto=auto", "-pthread"]
-CPP += ["-DFMT_HEADER_ONLY", "-I.", *SHARED]
+CPP += ["-DFMT_HEADER_ONLY", "-I.", "-Ipeers", *SHARED]
 # One look at many routines, 100,000 of them without --quick: taken in that size, a few times.
 FULL_ROUNDS = 3
 ALL_AT_ONCE = ["memory of a sleeping", "start a routine that sleeps"]

@@ -23,6 +23,7 @@
 
 #include "process.hpp"
 #include "program.hpp"
+#include "wake.hpp"
 
 namespace rota::bench {
 namespace {
@@ -335,6 +336,8 @@ void measure_two_workers(harness& h) {
            [&](std::uint64_t n) { return play(w, 64, n); });
     h.time("lock and unlock a mutex, two workers contend",
            [&](std::uint64_t n) { return contend(w, n); });
+    const pinned poster(cores[0]);
+    measure_wakings(h, [&](auto f) { asio::post(w.last(), f); });
 }
 
 } // namespace

@@ -236,6 +236,7 @@ func measureTwoWorkers(h *harness) {
 		return
 	}
 	h.time("channel round trip between two workers on two cores", playOn(cores[0], cores[1]))
+	keepAllOn(cores[:2])
 	h.time("channel round trip between two workers, where the scheduler puts them",
 		func(n int) time.Duration { return play(1, n, anywhere, anywhere) })
 	h.time("channel round trip between two workers on two cores, 64 at once",
@@ -244,7 +245,7 @@ func measureTwoWorkers(h *harness) {
 }
 
 func run() error {
-	h := &harness{}
+	h := &harness{figures: []figure{}}
 	json := ""
 	for arguments := os.Args[1:]; len(arguments) > 0; arguments = arguments[1:] {
 		switch {

@@ -38,6 +38,20 @@ func usableCores() (cores []int) {
 	return cores
 }
 
+// keepAllOn keeps the threads that there are on these cores; later ones inherit that.
+func keepAllOn(cores []int) {
+	var set cpuSet
+	for _, core := range cores {
+		set[core/64] |= 1 << (core % 64)
+	}
+	threads, _ := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		if id, err := strconv.Atoi(thread.Name()); err == nil {
+			setAffinity(id, set)
+		}
+	}
+}
+
 // lockOn ties the calling goroutine to a thread of its own, and that to a core.
 func lockOn(core int) {
 	runtime.LockOSThread()

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,7 @@
 
 #include "process.hpp"
 #include "program.hpp"
+#include "wake.hpp"
 
 namespace rota::bench {
 namespace {
@@ -238,6 +240,49 @@ void measure_memory(harness& h) {
     h.record(start, "ns", spent.count() / static_cast<double>(count), count);
 }
 
+/// A thread on a core that runs what it is given.
+class runner {
+public:
+    explicit runner(unsigned core)
+        : thread_([this, core] {
+              keep_on(core);
+              run();
+          }) {}
+    runner(const runner&) = delete;
+    runner& operator=(const runner&) = delete;
+    ~runner() {
+        post({});
+        thread_.join();
+    }
+    /// One at a time. Nothing: that was all.
+    void post(std::function<void()> job) {
+        {
+            const std::lock_guard guard(lock_);
+            job_ = std::move(job);
+        }
+        posted_.notify_one();
+    }
+
+private:
+    void run() {
+        for (;;) {
+            std::unique_lock guard(lock_);
+            posted_.wait(guard, [this] { return job_.has_value(); });
+            const std::function<void()> job = *std::exchange(job_, std::nullopt);
+            guard.unlock();
+            if (!job) {
+                return;
+            }
+            job();
+        }
+    }
+
+    std::mutex lock_;
+    std::condition_variable posted_;
+    std::optional<std::function<void()>> job_;
+    std::thread thread_;
+};
+
 void measure(harness& h) {
     const std::vector<unsigned> cores = usable_cores();
     const unsigned near = cores[0];
@@ -262,6 +307,9 @@ void measure(harness& h) {
            [=](std::uint64_t n) { return play(near, far, 64, n); });
     h.time("lock and unlock a mutex, two workers contend",
            [=](std::uint64_t n) { return contend(near, far, n); });
+    const pinned poster(near);
+    runner other(far);
+    measure_wakings(h, [&](auto f) { other.post(f); });
 }
 
 } // namespace
