@@ -60,8 +60,8 @@ def parse_arguments():
     add("--seconds", type=int, metavar="N", help="length of a measurement (default: 3)")
     add("--rounds", type=int, metavar="N", help="rounds that count (default: 5)")
     add("--pin", action=argparse.BooleanOptionalAction, default=True,
-        help="servers with one worker on one core, the load on another; otherwise a worker for each "
-        "core, placed by the kernel (default: pinned)")
+        help="servers with one worker on one core, the load on another; otherwise a worker for "
+        "each core, placed by the kernel (default: pinned)")
     add("--foreign", type=float, default=0.10, metavar="CORES",
         help="drop and repeat rounds in which anything else keeps more cores busy than this "
         "(default: %(default)s)")

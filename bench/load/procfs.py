@@ -166,7 +166,7 @@ def parse_memory(text):
 
 
 def memory_mib(pid):
-    """(resident now, most) of a server and its children, summed up: what they share counts twice."""
+    """(resident now, most) of a server and its children; what they share counts for each."""
     now_kib = most_kib = 0
     for member in family(pid):
         try:

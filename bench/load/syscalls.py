@@ -35,7 +35,7 @@ def parse(text):
 
 
 def per_request(running, workload, settings):
-    """System calls of a server by its answers under this load; None where nothing can be counted."""
+    """System calls of a server by its answers under this load; None if nothing can be counted."""
     if not permitted():
         return None
     file = running.folder / "syscalls"

@@ -17,8 +17,8 @@ std::string percentiles(const histogram& seen) {
 
 std::string stream(const stream_settings& asked, double seconds, const outcome& result) {
     return fmt::format(
-        R"({{"wanted_rate": {}, "rate": {:.1f}, "count": {}, "warmup_count": {}, {}, "reconnected": {}, )"
-        R"("errors": {{"lost": {}, "unanswered": {}}}}})",
+        R"({{"wanted_rate": {}, "rate": {:.1f}, "count": {}, "warmup_count": {}, {}, )"
+        R"("reconnected": {}, "errors": {{"lost": {}, "unanswered": {}}}}})",
         asked.rate, static_cast<double>(result.within) / seconds,
         result.latency.count() - result.unanswered, result.warmup, percentiles(result.latency),
         result.reconnected, result.lost, result.unanswered);

@@ -62,7 +62,6 @@ int main(int argc, char** argv) {
     try {
         options.reactor.topology = topologies.at(chosen_topology);
         options.reactor.backend = backends.at(chosen_backend);
-        bench::detail::turns_per_ns(); // before the first request
         serve(port, options);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "rota-target: %s\n", error.what());

@@ -38,30 +38,27 @@ inline void turn(std::int64_t times) {
     }
 }
 
-/// How often to turn for a nanosecond, measured once.
-inline double turns_per_ns() {
-    static const double measured = [] {
-        constexpr std::int64_t times = 1'000'000;
-        const std::int64_t begin = thread_ns();
-        turn(times);
-        return static_cast<double>(times) / static_cast<double>(thread_ns() - begin);
-    }();
-    return measured;
-}
-
 } // namespace detail
 
-/// Keeps this thread busy for so much CPU time. Three quarters of what is left at a time, so that a
-/// core which has become quicker or slower since it was measured makes no difference, and the clock
-/// is read half a dozen times instead of all the time.
+/// Keeps this thread busy for so much CPU time, within about 2 us. The clock is not read all the
+/// time, as that is a system call, but half a dozen times: after a quarter of the time, which tells
+/// how quick the core is just now (half as quick as before, if its twin has got work), then after
+/// three quarters of what is left, and so on.
 inline void spin(unsigned us) {
-    const std::int64_t end = detail::thread_ns() + std::int64_t{us} * 1000;
-    const double per_ns = detail::turns_per_ns();
-    for (;;) {
-        const std::int64_t left = end - detail::thread_ns();
-        if (left <= 0)
-            return;
-        detail::turn(static_cast<std::int64_t>(static_cast<double>(left) * 0.75 * per_ns));
+    constexpr std::int64_t told_by = 1000;  // turns; reading the clock takes as long as hundreds
+    thread_local double turns_per_ns = 0.5; // as measured last
+    double share = 0.25;
+    std::int64_t now = detail::thread_ns();
+    const std::int64_t end = now + std::int64_t{us} * 1000;
+    while (now < end) {
+        const double turns = static_cast<double>(end - now) * share * turns_per_ns;
+        const std::int64_t times = static_cast<std::int64_t>(turns) + 1;
+        detail::turn(times);
+        const std::int64_t later = detail::thread_ns();
+        if (times >= told_by)
+            turns_per_ns = static_cast<double>(times) / static_cast<double>(later - now);
+        now = later;
+        share = 0.75;
     }
 }
 

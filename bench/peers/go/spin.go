@@ -1,11 +1,12 @@
 package main
 
 import (
+	"math"
 	"net/http"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
@@ -32,29 +33,31 @@ func turn(times int64) uint64 {
 	return value
 }
 
-var (
-	calibrate  sync.Once
-	turnsPerNs float64
-)
+// turnsPerNs is what was measured last, as its bits.
+var turnsPerNs atomic.Uint64
 
-// spin keeps its thread busy for so much CPU time: three quarters of what is left at a time.
+// spin keeps its thread busy for so much CPU time. It reads the clock after a quarter of that, which
+// tells how quick the core is just now, then after three quarters of what is left, and so on.
 func spin(us int64) {
+	const toldBy = 1000    // turns; reading the clock takes as long as hundreds
 	runtime.LockOSThread() // whose clock it is
 	defer runtime.UnlockOSThread()
-	calibrate.Do(func() {
-		const times = 1000000
-		begin := threadNs()
-		turn(times)
-		turnsPerNs = times / float64(threadNs()-begin)
-	})
-	end := threadNs() + us*1000
-	for {
-		left := end - threadNs()
-		if left <= 0 {
-			return
-		}
-		turn(int64(float64(left) * 0.75 * turnsPerNs))
+	speed := math.Float64frombits(turnsPerNs.Load())
+	if speed == 0 {
+		speed = 0.5
 	}
+	share := 0.25
+	now := threadNs()
+	for end := now + us*1000; now < end; share = 0.75 {
+		times := int64(float64(end-now)*share*speed) + 1
+		turn(times)
+		later := threadNs()
+		if times >= toldBy {
+			speed = float64(times) / float64(later-now)
+		}
+		now = later
+	}
+	turnsPerNs.Store(math.Float64bits(speed))
 }
 
 // answerSpin answers /spin/20 after 20 us of work.

@@ -5,10 +5,12 @@ use std::cell::Cell;
 
 pub const PATH: &str = "/spin/";
 const US_MAX: i64 = 10_000;
+/// Turns; reading the clock takes as long as hundreds.
+const TOLD_BY: i64 = 1000;
 
 thread_local! {
-    /// How often to turn for a nanosecond; 0 until it was measured.
-    static TURNS_PER_NS: Cell<f64> = const { Cell::new(0.0) };
+    /// As measured last.
+    static TURNS_PER_NS: Cell<f64> = const { Cell::new(0.5) };
 }
 
 fn thread_ns() -> i64 {
@@ -27,33 +29,28 @@ fn turn(times: i64) {
     }
 }
 
-fn turns_per_ns() -> f64 {
-    TURNS_PER_NS.with(|known| {
-        if known.get() == 0.0 {
-            const TIMES: i64 = 1_000_000;
-            let begin = thread_ns();
-            turn(TIMES);
-            known.set(TIMES as f64 / (thread_ns() - begin) as f64);
-        }
-        known.get()
-    })
-}
-
 /// The microseconds in a path such as /spin/20, if they are not too many.
 pub fn parse(path: &str) -> Option<i64> {
     let us = path.strip_prefix(PATH)?.parse().ok()?;
     (0..=US_MAX).contains(&us).then_some(us)
 }
 
-/// Keeps this thread busy for so much CPU time: three quarters of what is left at a time.
+/// Keeps this thread busy for so much CPU time. It reads the clock after a quarter of that, which
+/// tells how quick the core is just now, then after three quarters of what is left, and so on.
 pub fn spin(us: i64) {
-    let per_ns = turns_per_ns();
-    let end = thread_ns() + us * 1000;
-    loop {
-        let left = end - thread_ns();
-        if left <= 0 {
-            return;
+    TURNS_PER_NS.with(|speed| {
+        let mut share = 0.25;
+        let mut now = thread_ns();
+        let end = now + us * 1000;
+        while now < end {
+            let times = ((end - now) as f64 * share * speed.get()) as i64 + 1;
+            turn(times);
+            let later = thread_ns();
+            if times >= TOLD_BY {
+                speed.set(times as f64 / (later - now) as f64);
+            }
+            now = later;
+            share = 0.75;
         }
-        turn((left as f64 * 0.75 * per_ns) as i64);
-    }
+    });
 }
