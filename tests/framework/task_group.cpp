@@ -1,8 +1,10 @@
 #include <rota/task_group.hpp>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -227,4 +229,47 @@ TEST_CASE("a group that is not joined ends the program") {
         };
         scheduler.run_task(parent());
     }));
+}
+
+TEST_CASE("a child can be stopped alone, through its routine") {
+    rota::inline_scheduler scheduler;
+    std::string log;
+    constexpr auto tell = [](rota::routine** self, std::string* out) -> rota::task<void> {
+        rota::routine& mine = co_await rota::current_routine;
+        *self = &mine;
+        co_await note(out, "long", 1h);
+    };
+    constexpr auto parent = [](std::string* out, auto child) -> rota::task<void> {
+        rota::task_group group(co_await rota::current_context);
+        rota::routine* first = nullptr;
+        group.spawn(child(&first, out));
+        group.spawn(note(out, "short", 2ms));
+        co_await rota::sleep_for(1ms);
+        first->request_stop();
+        co_await group.join(); // nobody stopped the parent: not an error
+        *out += ".";
+    };
+    scheduler.run_task(parent(&log, tell));
+    REQUIRE(log == "!longshort.");
+}
+
+TEST_CASE("what a child holds is gone before its parent goes on") {
+    rota::inline_scheduler scheduler;
+    constexpr auto hold = [](std::shared_ptr<int> held, bool wait) -> rota::task<void> {
+        if (wait) {
+            co_await rota::sleep_for(1ms);
+        }
+        ++*held;
+    };
+    constexpr auto parent = [](std::weak_ptr<int>* seen, auto child) -> rota::task<void> {
+        rota::task_group group(co_await rota::current_context);
+        auto value = std::make_shared<int>(0);
+        *seen = value;
+        group.spawn(child(value, false));
+        group.spawn(child(std::move(value), true));
+        co_await group.join();
+        REQUIRE(seen->expired());
+    };
+    std::weak_ptr<int> seen;
+    scheduler.run_task(parent(&seen, hold));
 }
