@@ -55,9 +55,11 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0, 256));
     std::string chosen_topology = "split";
     std::string chosen_backend = "auto";
-    app.add_option("--topology", chosen_topology, "How bytes are carried")
+    app.add_option("--topology", chosen_topology,
+                   "split: rings for all workers; per_worker: each has its own")
         ->check(CLI::IsMember(&topologies));
-    app.add_option("--backend", chosen_backend, "By what")->check(CLI::IsMember(&backends));
+    app.add_option("--backend", chosen_backend, "What carries the bytes")
+        ->check(CLI::IsMember(&backends));
     CLI11_PARSE(app, argc, argv);
     try {
         options.reactor.topology = topologies.at(chosen_topology);

@@ -4,8 +4,10 @@
 import json
 import os
 import sys
+import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/load"))
 sys.dont_write_bytecode = True
@@ -304,6 +306,18 @@ class Rounds(unittest.TestCase):
         self.assertIn("a: 2 errors", text)
         self.assertIn("lack this: b", text)
         self.check_table(text)
+
+    def test_rate_of_a_constant_rate(self):
+        baseline = types.SimpleNamespace(server=types.SimpleNamespace(name="b"))
+        said = []
+        with mock.patch("generators.peak_rate", return_value=1000.0):
+            found = [
+                rounds.with_rate(workloads.NAMED[name], baseline, None, said.append).rate
+                for name in ("paced", "mix", "plaintext")
+            ]
+        self.assertEqual(found, [600, 1000, 0])
+        self.assertEqual(len(said), 1)
+        self.assertIn("peak of b 1000", said[0])
 
     def test_late_rounds_are_the_first_to_go(self):
         late = {"a": sample(1, 1.0, late=True)}
