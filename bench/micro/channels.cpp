@@ -45,9 +45,10 @@ task<void> serve(table* t, std::uint64_t count) {
 
 /// `games` at once, `count` round trips in all; one side of each plays on worker 0, the other on
 /// the runtime's last worker.
-nanoseconds play(runtime& rt, std::size_t games, std::uint64_t count) {
-    worker* const near = rt.worker_at(0);
-    worker* const far = rt.worker_at(rt.worker_count() - 1);
+/// With `placed` off the scheduler chooses.
+nanoseconds play(runtime& rt, std::size_t games, std::uint64_t count, bool placed = true) {
+    worker* const near = placed ? rt.worker_at(0) : nullptr;
+    worker* const far = placed ? rt.worker_at(rt.worker_count() - 1) : nullptr;
     std::vector<std::unique_ptr<table>> tables;
     std::vector<routine_ptr> players;
     const auto begin = clock::now();
@@ -87,6 +88,8 @@ void measure_channels(harness& h) {
            [&](std::uint64_t n) { return play(rt, 1, n); });
     h.time("channel round trip between two workers on two cores, 64 at once",
            [&](std::uint64_t n) { return play(rt, 64, n); });
+    h.time("channel round trip between two workers, where the scheduler puts them",
+           [&](std::uint64_t n) { return play(rt, 1, n, false); });
 }
 
 } // namespace rota::bench

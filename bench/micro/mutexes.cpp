@@ -63,6 +63,7 @@ nanoseconds contend(runtime& rt, task<void> (*body)(guarded*, std::uint64_t), st
 void measure_mutexes(harness& h) {
     {
         runtime rt({.workers = 1});
+        rt.start();
         h.time("lock and unlock an uncontended mutex",
                [&](std::uint64_t n) { return rt.block_on(lock_often(n)); });
         h.time("lock a mutex, yield and unlock it, two routines on a worker",

@@ -15,7 +15,9 @@ PROGRAM = sys.argv.pop(1)
 
 
 def run(*arguments):
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=100
+    )
 
 
 class Micro(unittest.TestCase):
@@ -38,6 +40,11 @@ class Micro(unittest.TestCase):
     def test_choice(self):
         lines = run("--quick", "--only", "uncontended").stdout.splitlines()
         self.assertEqual(sum("| ns" in line for line in lines), 1)
+
+    def test_a_case_needs_no_other(self):
+        for name in ("yield and unlock", "two workers contend", "start a routine that sleeps"):
+            lines = run("--quick", "--only", name).stdout.splitlines()
+            self.assertEqual(sum("| ns" in line for line in lines), 1, name)
 
     def test_what_it_does_not_understand(self):
         for wrong in (["--fast"], ["--only"], ["--quick", "--json", "/nowhere/at/all"]):
