@@ -20,11 +20,22 @@ std::size_t usable_cores() noexcept {
     return std::max(1U, std::thread::hardware_concurrency());
 }
 
+std::size_t workers_wanted(const runtime_options& options) noexcept {
+    return options.workers == 0 ? usable_cores() : options.workers;
+}
+
+std::size_t blocking_threads_wanted(const runtime_options& options) noexcept {
+    if (options.blocking_threads != 0)
+        return options.blocking_threads;
+    return std::max<std::size_t>(16, 4 * workers_wanted(options));
+}
+
 } // namespace
 
 runtime::runtime(runtime_options options)
-    : executor(options.on_error), options_(std::move(options)), scheduler_(options_.batch_size) {
-    const std::size_t count = options_.workers == 0 ? usable_cores() : options_.workers;
+    : executor(options.on_error), options_(std::move(options)),
+      blocking_(blocking_threads_wanted(options_)), scheduler_(options_.batch_size) {
+    const std::size_t count = workers_wanted(options_);
     if (count > max_workers)
         throw std::invalid_argument("runtime: more than 256 workers");
     slots_.reserve(max_workers);
@@ -99,6 +110,7 @@ void runtime::stop() {
         if (s.thread.joinable())
             s.thread.join();
     }
+    blocking_.stop();
 }
 
 void runtime::set_workers(std::size_t count) {

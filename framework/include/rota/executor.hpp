@@ -20,6 +20,8 @@
 
 namespace rota {
 
+class blocking_pool;
+
 struct spawn_options {
     std::string name{};   ///< for logs and listings; need not be unique
     worker* on = nullptr; ///< null: the least loaded worker
@@ -105,6 +107,8 @@ public:
 
     /// A place on the worker that the least-loaded scheduler picks now. Any thread.
     [[nodiscard]] virtual assignment assign() = 0;
+    /// The threads of blocking(); null: it runs on the spot. Any thread.
+    [[nodiscard]] virtual blocking_pool* blocking_threads() noexcept { return nullptr; }
 
     [[nodiscard]] routine_registry& registry() noexcept { return registry_; }
     void report(const routine& r, std::exception_ptr error) const noexcept;

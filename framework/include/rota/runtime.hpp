@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include <rota/blocking_pool.hpp>
 #include <rota/executor.hpp>
 #include <rota/least_loaded_scheduler.hpp>
 #include <rota/task.hpp>
@@ -17,6 +18,9 @@ namespace rota {
 struct runtime_options {
     std::size_t workers = 0;    ///< 0: one for each core this process may run on
     std::size_t batch_size = 8; ///< of the least-loaded scheduler
+    /// How many threads blocking() may use; they are started as they are needed. 0: four for each
+    /// worker, at least 16.
+    std::size_t blocking_threads = 0;
     /// Told of exceptions that end routines; by default they are written to stderr.
     executor::error_handler on_error{};
     /// What the thread of worker `index` sleeps on; by default a futex (parker).
@@ -71,6 +75,7 @@ public:
     [[nodiscard]] worker* worker_at(std::size_t index) const;
 
     [[nodiscard]] assignment assign() override;
+    [[nodiscard]] blocking_pool* blocking_threads() noexcept override { return &blocking_; }
 
     /// Called for each worker before its thread starts, now for those that are there already; the
     /// reactor attaches itself here. Before start().
@@ -89,6 +94,8 @@ private:
 
     const runtime_options options_;
     std::function<void(worker&)> observer_;
+
+    blocking_pool blocking_;
 
     std::mutex stop_lock_; // held throughout stop()
 

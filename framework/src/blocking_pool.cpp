@@ -1,0 +1,85 @@
+#include <rota/blocking_pool.hpp>
+
+#include <system_error>
+#include <utility>
+
+#include <rota/quiet_thread.hpp>
+
+namespace rota {
+
+blocking_pool::blocking_pool(std::size_t threads_max) : threads_max_(threads_max) {
+    threads_.reserve(threads_max);
+}
+
+blocking_pool::~blocking_pool() { stop(); }
+
+void blocking_pool::submit(job& j) {
+    const std::lock_guard guard(lock_);
+    // Idle threads that have been woken already count as idle until they run: one for each job.
+    if (idle_ <= waiting_ && threads_.size() < threads_max_) {
+        try {
+            threads_.push_back(start_quiet_thread("rota-blocking", [this] { serve(); }));
+        } catch (const std::system_error&) {
+            if (threads_.empty())
+                throw;
+            // The others have to do.
+        }
+    }
+    j.previous_ = last_;
+    j.next_ = nullptr;
+    (last_ != nullptr ? last_->next_ : first_) = &j;
+    last_ = &j;
+    j.waits_ = true;
+    ++waiting_;
+    work_or_end_.notify_one();
+}
+
+void blocking_pool::unlink(job& j) noexcept {
+    (j.previous_ != nullptr ? j.previous_->next_ : first_) = j.next_;
+    (j.next_ != nullptr ? j.next_->previous_ : last_) = j.previous_;
+    j.waits_ = false;
+    --waiting_;
+}
+
+bool blocking_pool::withdraw(job& j) noexcept {
+    const std::lock_guard guard(lock_);
+    if (!j.waits_)
+        return false;
+    unlink(j);
+    return true;
+}
+
+void blocking_pool::serve() {
+    std::unique_lock guard(lock_);
+    for (;;) {
+        ++idle_;
+        work_or_end_.wait(guard, [this] { return first_ != nullptr || stopping_; });
+        --idle_;
+        if (first_ == nullptr)
+            return;
+        job& next = *first_;
+        unlink(next);
+        guard.unlock();
+        next.run();
+        next.finished();
+        guard.lock();
+    }
+}
+
+void blocking_pool::stop() noexcept {
+    std::vector<std::jthread> ending;
+    {
+        const std::lock_guard guard(lock_);
+        stopping_ = true;
+        ending.swap(threads_);
+    }
+    work_or_end_.notify_all();
+    ending.clear(); // joins them
+}
+
+blocking_pool::status blocking_pool::read() const {
+    const std::lock_guard guard(lock_);
+    return {.threads = threads_.size(), .working = threads_.size() - idle_, .waiting = waiting_};
+}
+
+} // namespace rota

@@ -1,0 +1,96 @@
+#include <rota/blocking_pool.hpp>
+
+#include <atomic>
+#include <memory>
+#include <semaphore>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace {
+
+struct held final : rota::blocking_pool::job {
+    std::binary_semaphore begun{0};
+    std::binary_semaphore may_end{0};
+    std::binary_semaphore ended{0};
+
+private:
+    void run() noexcept override {
+        begun.release();
+        may_end.acquire();
+    }
+    void finished() noexcept override { ended.release(); }
+};
+
+struct quick final : rota::blocking_pool::job {
+    explicit quick(std::atomic<int>& d) : done(d) {}
+    std::atomic<int>& done;
+
+private:
+    void run() noexcept override {}
+    void finished() noexcept override {
+        ++done;
+        done.notify_all();
+    }
+};
+
+} // namespace
+
+TEST_CASE("threads are started as they are needed, and used again") {
+    rota::blocking_pool pool(2);
+    CHECK(pool.threads_max() == 2);
+    CHECK(pool.read().threads == 0);
+    held first;
+    held second;
+    held third;
+    pool.submit(first);
+    first.begun.acquire();
+    CHECK(pool.read().threads == 1);
+    pool.submit(second);
+    second.begun.acquire();
+    pool.submit(third);
+    CHECK(pool.read().threads == 2);
+    CHECK(pool.read().working == 2);
+    CHECK(pool.read().waiting == 1);
+    first.may_end.release();
+    third.begun.acquire();
+    CHECK(pool.read().waiting == 0);
+    second.may_end.release();
+    third.may_end.release();
+    first.ended.acquire();
+    second.ended.acquire();
+    third.ended.acquire();
+}
+
+TEST_CASE("what waits can be withdrawn, from anywhere in the line") {
+    rota::blocking_pool pool(1);
+    held first;
+    pool.submit(first);
+    first.begun.acquire();
+    std::atomic<int> done{0};
+    std::vector<std::unique_ptr<quick>> line;
+    for (int i = 0; i < 5; ++i)
+        pool.submit(*line.emplace_back(std::make_unique<quick>(done)));
+    CHECK(pool.withdraw(*line[2]));
+    CHECK(pool.withdraw(*line[0]));
+    CHECK(pool.withdraw(*line[4]));
+    CHECK_FALSE(pool.withdraw(*line[4]));
+    CHECK_FALSE(pool.withdraw(first)); // it runs
+    CHECK(pool.read().waiting == 2);
+    first.may_end.release();
+    first.ended.acquire();
+    while (done < 2)
+        done.wait(done);
+    CHECK(done == 2);
+}
+
+TEST_CASE("the end of the pool waits for what runs and for what waits") {
+    std::atomic<int> done{0};
+    std::vector<std::unique_ptr<quick>> jobs;
+    {
+        rota::blocking_pool pool(3);
+        for (int i = 0; i < 100; ++i)
+            pool.submit(*jobs.emplace_back(std::make_unique<quick>(done)));
+    }
+    CHECK(done == 100);
+}
