@@ -13,11 +13,17 @@ packages_build=(
 packages_test=(cmake make python3 curl)
 packages_bench=(wrk nginx python3 valgrind linux-perf)
 packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
+# Of bench/peers/peers.json: the whole bench does without those that cannot be had, and says so.
+packages_peers=(
+    h2o libh2o-evloop-dev libssl-dev haproxy lighttpd libboost-dev libcpp-httplib-dev
+    libmicrohttpd-dev libevent-dev golang-go nodejs cargo rustc librust-hyper-dev libasio-dev
+)
 packages_instructions=(python3 valgrind)
 packages_clang=(clang-19 libclang-rt-19-dev)
 packages_format=(clang-format)
 packages_lint=(git shellcheck clang-tidy-19 "${packages_clang[@]}" "${packages_format[@]}")
-dispensable=' linux-perf ' # called otherwise elsewhere; what needs it does without
+# Called otherwise elsewhere, or only to compare with: what needs them does without.
+dispensable=" linux-perf ${packages_peers[*]} "
 with_wrap=' liburing-dev libllhttp-dev libspdlog-dev libfmt-dev catch2 libcli11-dev libyyjson-dev '
 
 as_root() {

@@ -2,6 +2,7 @@
 """The plans of the report: how long they take, and that all is asked for that targets need."""
 
 import json
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -65,6 +66,13 @@ class Content(unittest.TestCase):
     def test_names_are_unique(self):
         names = [row.id for row in plans.load("full").rows]
         self.assertEqual(len(names), len(set(names)))
+
+    def test_packages_of_all_peers_are_installed(self):
+        script = (BENCH.parent / "tools/packages.sh").read_text()
+        listed = set(re.search(r"packages_peers=\(([^)]*)\)", script)[1].split())
+        listed |= {"g++", "pkg-config"}  # of packages_build
+        for row in json.loads((BENCH / "peers/peers.json").read_text()):
+            self.assertEqual(set(row["packages"]) - listed, set(), row["name"])
 
     def test_arguments(self):
         row = plans.Row("a", "spin20", ("x", "y"), pinned=False, baseline="y")
