@@ -2,6 +2,7 @@
 //
 //   GET /plaintext   what rota-http answers
 //   GET /spin/{us}   after so many microseconds of CPU time in the handler
+//   GET /heavy/{us}  the same as work that takes long is meant to be done: by blocking()
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -11,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <rota/blocking.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/server.hpp>
 
@@ -23,18 +25,29 @@ using rota::http::response;
 using rota::io::backend_kind;
 using rota::io::topology;
 
-response spin(const request& asked) {
+unsigned microseconds(const request& asked) {
     const std::optional<unsigned> us = bench::parse_spin(asked.param("us"));
     if (!us)
-        throw rota::http::http_error(400, "the path is /spin/{us} with 0 to 10000 microseconds");
-    bench::spin(*us);
+        throw rota::http::http_error(400, "it takes 0 to 10000 microseconds");
+    return *us;
+}
+
+response spin(const request& asked) {
+    bench::spin(microseconds(asked));
     return response::fixed("spun");
+}
+
+rota::task<response> spin_apart(request& asked) {
+    const unsigned us = microseconds(asked);
+    co_await rota::blocking([us] { bench::spin(us); });
+    co_return response::fixed("spun");
 }
 
 void serve(std::uint16_t port, const rota::io::context_options& options) {
     rota::http::router routes;
     routes.get("/plaintext", [] { return response::fixed("Hello, World!"); })
-        .get("/spin/{us}", spin);
+        .get("/spin/{us}", spin)
+        .get("/heavy/{us}", spin_apart);
     rota::http::serve(std::move(routes), "127.0.0.1:" + std::to_string(port), {}, options);
 }
 

@@ -1,6 +1,7 @@
 // Work of a known size, for handlers: shared by rota-target and the C++ peers.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <ctime>
@@ -45,7 +46,8 @@ inline void turn(std::int64_t times) {
 /// how quick the core is just now (half as quick as before, if its twin has got work), then after
 /// three quarters of what is left, and so on.
 inline void spin(unsigned us) {
-    constexpr std::int64_t told_by = 1000;  // turns; reading the clock takes as long as hundreds
+    constexpr std::int64_t told_by = 1000; // fewer seem slow: reading the clock takes hundreds
+    constexpr double most = 8; // turns in a nanosecond, whatever a clock says that stood still
     thread_local double turns_per_ns = 0.5; // as measured last
     double share = 0.25;
     std::int64_t now = detail::thread_ns();
@@ -55,8 +57,10 @@ inline void spin(unsigned us) {
         const std::int64_t times = static_cast<std::int64_t>(turns) + 1;
         detail::turn(times);
         const std::int64_t later = detail::thread_ns();
-        if (times >= told_by)
-            turns_per_ns = static_cast<double>(times) / static_cast<double>(later - now);
+        const auto took = static_cast<double>(std::max(std::int64_t{1}, later - now));
+        const double seen = std::min(static_cast<double>(times) / took, most);
+        if (times >= told_by || seen > turns_per_ns)
+            turns_per_ns = seen;
         now = later;
         share = 0.75;
     }

@@ -39,7 +39,8 @@ var turnsPerNs atomic.Uint64
 // spin keeps its thread busy for so much CPU time. It reads the clock after a quarter of that, which
 // tells how quick the core is just now, then after three quarters of what is left, and so on.
 func spin(us int64) {
-	const toldBy = 1000    // turns; reading the clock takes as long as hundreds
+	const most = 8.0       // turns in a nanosecond, whatever a clock says that stood still
+	const toldBy = 1000    // fewer seem slow: reading the clock takes hundreds
 	runtime.LockOSThread() // whose clock it is
 	defer runtime.UnlockOSThread()
 	speed := math.Float64frombits(turnsPerNs.Load())
@@ -52,8 +53,12 @@ func spin(us int64) {
 		times := int64(float64(end-now)*share*speed) + 1
 		turn(times)
 		later := threadNs()
-		if times >= toldBy {
-			speed = float64(times) / float64(later-now)
+		seen := most
+		if later > now {
+			seen = math.Min(most, float64(times)/float64(later-now))
+		}
+		if times >= toldBy || seen > speed {
+			speed = seen
 		}
 		now = later
 	}
