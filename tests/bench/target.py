@@ -62,12 +62,14 @@ class Target(unittest.TestCase):
         self.assertEqual(self.get("/plaintext"), b"Hello, World!")
         for us in (0, 1, 20, 10_000):
             self.assertEqual(self.get(f"/spin/{us}"), b"spun")
+            self.assertEqual(self.get(f"/heavy/{us}"), b"spun")
 
     def test_no_number_or_too_much(self):
         for wrong in ("x", "-1", "1.5", "10001", "99999999999"):
-            with self.assertRaises(urllib.error.HTTPError) as refused:
-                self.get(f"/spin/{wrong}")
-            self.assertEqual(refused.exception.code, 400)
+            for kind in ("spin", "heavy"):
+                with self.assertRaises(urllib.error.HTTPError) as refused:
+                    self.get(f"/{kind}/{wrong}")
+                self.assertEqual(refused.exception.code, 400)
             refused.exception.close()
 
     def test_time_is_spent(self):
