@@ -85,6 +85,15 @@ def told_of(session, plan, begun):
     }
 
 
+def joined(told, before, only):
+    """With what an earlier run tells of the rows that this one leaves as they are."""
+    failed = {name: why for name, why in before.get("failed", {}).items() if name not in only}
+    left_out = {**before.get("left_out", {}), **told["left_out"]}
+    failed |= told["failed"]
+    took = before.get("took_seconds", 0) + told["took_seconds"]
+    return {**told, "took_seconds": took, "left_out": left_out, "failed": failed}
+
+
 def run(options):
     begun = datetime.datetime.now().astimezone()
     plan = plans.load("quick" if options.quick else "full")
@@ -105,6 +114,7 @@ def run(options):
     if unknown:
         print(f"bench: error: --only: {', '.join(sorted(unknown))} unknown", file=sys.stderr)
         return 1
+    before = (compact.read(folder / "session.json") or {}) if only else {}
     for name, _, _ in session.steps():
         if only is None or name in only:
             for file in (folder / f"load-{name}.json", folder / f"{name}.json"):
@@ -112,6 +122,8 @@ def run(options):
 
     def keep():
         told = told_of(session, plan, begun)
+        if only:
+            told = joined(told, before, only)
         (folder / "session.json").write_text(json.dumps(told, indent=2) + "\n")
         write(compact.document(folder, plan, told), options.out)
 

@@ -91,7 +91,7 @@ def picture(height, title, subtitle, source, parts):
 def limit_of(bars):
     """Where the axis ends: beyond the longest bar, unless that would dwarf all the others."""
     values = sorted(bar.value for bar in bars)
-    usual = 3 * values[len(values) // 2]
+    usual = 2.2 * values[len(values) // 2]
     if values[-1] > usual:
         return usual
     return max(values[-1], min(max(bar.high for bar in bars), usual))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The page of all figures: from made-up ones, whole and with holes. Nothing is measured here."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -181,6 +182,21 @@ class Calls(unittest.TestCase):
         self.assertIsNone(session.load(row))
         self.assertEqual(session.left_out, {"go (plaintext-64)": "failed: raw ended"})
         self.assertIn("rota,rota-per-worker,nginx,floor,asio", commands[1])
+
+
+class Only(unittest.TestCase):
+    def test_what_is_left_as_it_was_is_still_told_of(self):
+        spec = importlib.util.spec_from_file_location("report_main", REPORT / "__main__.py")
+        main = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(main)
+        told = {"took_seconds": 2, "left_out": {"a": "now"}, "failed": {"micro": "now"}}
+        before = {"took_seconds": 3, "left_out": {"a": "x", "b": "x"}, "failed": {"paced": "x"}}
+        before["failed"]["json"] = "x"
+        self.assertEqual(
+            main.joined(told, before, ["micro", "json"]),
+            {"took_seconds": 5, "left_out": {"a": "now", "b": "x"},
+             "failed": {"micro": "now", "paced": "x"}},
+        )
 
 
 class Json(unittest.TestCase):

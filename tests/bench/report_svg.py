@@ -53,7 +53,7 @@ class Bars(unittest.TestCase):
     def test_what_would_dwarf_the_others_is_cut(self):
         rows = [bar("a", 1), bar("b", 1), bar("rota", 1), bar("c", 1000)]
         root = drawn(svg.bars("", "", "", rows))
-        self.assertAlmostEqual(boxes(root, "other")[-1], 3 * boxes(root, "ours")[0], 0)
+        self.assertAlmostEqual(boxes(root, "other")[-1], 2.2 * boxes(root, "ours")[0], 0)
         self.assertEqual(sum(e.get("class") == "cut" for e in root.iter()), 2)
         self.assertIn("1000", [element.text for element in root.iter()])
 
