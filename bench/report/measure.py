@@ -107,7 +107,7 @@ class Session:
                 f"{number + 1} of {len(steps)}: {name}, about {in_words(seconds)}; "
                 f"{in_words(seconds + self.left)} to go"
             )
-            why = do()
+            why = (do() or "").removeprefix("bench: error: ")
             if why:
                 say(f"{name}: {why}")
                 self.failed[name] = why
