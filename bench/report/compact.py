@@ -142,7 +142,8 @@ def document(folder, plan, session):
             continue
         made["load"].append(result)
         made["machine"] = made["machine"] or raw["machine"]
-        made["versions"].update({k: v for k, v in raw["versions"].items() if v})
+        # The first that is told: once the page is being written, the checkout is called dirty.
+        made["versions"] = {**{k: v for k, v in raw["versions"].items() if v}, **made["versions"]}
     micro = read(folder / "micro.json")
     if micro:
         made["micro"] = micro_result(micro, plan.micro)
