@@ -138,7 +138,7 @@ def target_lines(targets):
     counts = [sum(t["met"] is value for t in targets) for value in (True, False, None)]
     summary = f"{counts[0]} met, {counts[1]} not met"
     summary += f", {counts[2]} not measured" if counts[2] else ""
-    return ["## Targets", "", summary + ".", "", *table(rows, left=5)]
+    return ["## Targets", "", f"{summary}. {JUDGED}", "", *table(rows, left=5)]
 
 
 def micro_lines(micro):
@@ -217,6 +217,9 @@ def page(document, charts):
     return "\n".join(lines) + "\n"
 
 
+JUDGED = """Figures are rota's by the other's, the median of the ratios within rounds: those of
+`rota-per-worker` for requests/s on two cores, of `target` where handlers work. Peers are all servers
+but ours, nginx too."""
 LEGEND = """Medians, in brackets the lowest and the highest round. `rota` is the sample app,
 `rota-per-worker` the same with a ring for each worker, `floor` no server but what the kernel takes
 anyway, `target` and `target-per-worker` are Rota with work in its handlers. The others are told of
