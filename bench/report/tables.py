@@ -218,8 +218,8 @@ def page(document, charts):
 
 
 JUDGED = """Figures are rota's by the other's, the median of the ratios within rounds: those of
-`rota-per-worker` for requests/s on two cores, of `target` where handlers work. Peers are all servers
-but ours, nginx too."""
+`rota-per-worker` for requests/s on two cores, of `target` where handlers work. Peers are all
+servers but ours, nginx too."""
 LEGEND = """Medians, in brackets the lowest and the highest round. `rota` is the sample app,
 `rota-per-worker` the same with a ring for each worker, `floor` no server but what the kernel takes
 anyway, `target` and `target-per-worker` are Rota with work in its handlers. The others are told of
