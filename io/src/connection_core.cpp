@@ -1,11 +1,14 @@
 #include "connection_core.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "string_pool.hpp"
 
 namespace rota::io {
 namespace {
@@ -96,7 +99,8 @@ void connection_core::store(std::string_view bytes) {
     // Somebody may hold a view of what is there already: it stays where it is.
     std::string& target = unread_.empty() ? unread_ : later_;
     if (target.capacity() < bytes.size()) {
-        std::string fresh = io_.take_string();
+        std::string fresh =
+            string_pool::take(std::max(bytes.size(), io_.options.receive_buffer_bytes));
         fresh.append(target);
         target = std::move(fresh);
     }
@@ -127,9 +131,9 @@ void connection_core::consume(std::size_t bytes) noexcept {
         consumed_ = 0;
         unread_.swap(later_);
         if (later_.capacity() != 0)
-            io_.keep_string(std::exchange(later_, {}));
+            string_pool::keep(later_);
         if (unread_.empty() && unread_.capacity() > 32) {
-            io_.keep_string(std::exchange(unread_, {}));
+            string_pool::keep(unread_);
         }
     }
     if (paused_ && unread_bytes() <= io_.options.max_unread_bytes / 2) {
@@ -180,7 +184,7 @@ task<bool> connection_core::fill_more(deadline until, std::source_location where
     unread_.erase(0, consumed_);
     consumed_ = 0;
     unread_.append(later_);
-    io_.keep_string(std::exchange(later_, {}));
+    string_pool::keep(later_);
     co_return true;
 }
 

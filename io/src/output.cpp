@@ -11,6 +11,7 @@
 #include <rota/worker.hpp>
 
 #include "read_side.hpp"
+#include "string_pool.hpp"
 #include "write_side.hpp"
 
 namespace rota::io {
@@ -70,6 +71,8 @@ void output::append_locked(std::string_view bytes) {
         return;
     }
     std::string fresh = std::move(spare_);
+    if (bytes.size() > spare_limit && bytes.size() > fresh.capacity())
+        fresh = string_pool::take(bytes.size());
     fresh.assign(bytes);
     pending_.push_back(std::move(fresh));
 }
@@ -213,10 +216,9 @@ void output::advance(std::size_t bytes) noexcept {
         }
         bytes -= rest;
         sending_offset_ = 0;
-        // Free a large piece now; the last small one may become the spare.
-        if (sending_[sending_index_].capacity() > spare_limit) {
-            std::string().swap(sending_[sending_index_]);
-        }
+        // A large piece goes now; the last small one may become the spare.
+        if (sending_[sending_index_].capacity() > spare_limit)
+            string_pool::keep(sending_[sending_index_]);
         ++sending_index_;
     }
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "connection_core.hpp"
 
@@ -10,8 +9,6 @@ namespace rota::io {
 namespace {
 
 constexpr auto retry_after = std::chrono::milliseconds(50);
-constexpr std::size_t strings_kept = 64;
-constexpr std::size_t string_bytes_kept = 64 * 1024;
 
 } // namespace
 
@@ -20,9 +17,7 @@ worker_io::worker_io(rota::worker& w, read_side& reads, write_side& writes,
     : home(w), reader(reads), writer(writes), options(opts),
       buffers(static_cast<std::uint16_t>(w.index()), opts.receive_buffers,
               opts.receive_buffer_bytes),
-      drives_read_side_(drives_read_side) {
-    strings_.reserve(strings_kept);
-}
+      drives_read_side_(drives_read_side) {}
 
 worker_io::~worker_io() = default;
 
@@ -85,26 +80,6 @@ void worker_io::abort_all() noexcept {
         c->abort();
         c = next;
     }
-}
-
-std::string worker_io::take_string() {
-    if (strings_.empty()) {
-        std::string fresh;
-        fresh.reserve(options.receive_buffer_bytes);
-        return fresh;
-    }
-    std::string kept = std::move(strings_.back());
-    strings_.pop_back();
-    return kept;
-}
-
-void worker_io::keep_string(std::string&& s) noexcept {
-    if (strings_.size() == strings_kept || s.capacity() < options.receive_buffer_bytes ||
-        s.capacity() > string_bytes_kept) {
-        return;
-    }
-    s.clear();
-    strings_.push_back(std::move(s));
 }
 
 } // namespace rota::io

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include <rota/io/options.hpp>
@@ -52,10 +51,6 @@ public:
     /// Lets the worker do abort_all() in its next turn. Any thread, once.
     void request_abort_all() noexcept { home.post(abort_); }
 
-    /// Memory for received bytes, recycled so that only connections with unread bytes hold any.
-    std::string take_string();
-    void keep_string(std::string&& s) noexcept;
-
 private:
     struct abort_node : runnable {
         explicit abort_node(worker_io& w) noexcept : runnable(&run), io(w) {}
@@ -76,7 +71,6 @@ private:
     std::vector<connection_core*> starved_;
     bool worth_a_retry_ = false; // buffers have come back since the last retry
     retry_timer retry_{*this};
-    std::vector<std::string> strings_;
     connection_core* connections_ = nullptr;
 };
 

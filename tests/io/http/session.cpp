@@ -133,7 +133,6 @@ TEST_CASE("who closes the connection") {
         CHECK(s.ended_well());
     };
     const auto closes_at_once = [](std::string_view bytes, const std::string& answer) {
-        CAPTURE(bytes);
         session_driver s(sample());
         CHECK(s.exchange(bytes) == answer);
         CHECK(s.ended_well()); // the client has said that it sends no more
@@ -165,8 +164,7 @@ TEST_CASE("a request that cannot be read is answered, and the connection lingers
                          "Connection: close\r\n\r\nBad Request: more than one Host\n");
     CHECK(s.stream().write_ended());
     CHECK_FALSE(s.ended());
-    CHECK(s.exchange("more and more")
-              .empty()); // read, so that the answer is not overtaken by a reset
+    CHECK(s.exchange("more and more").empty()); // read, lest a reset overtakes the answer
     CHECK(s.stream().buffered().empty());
     CHECK_FALSE(s.ended());
     s.advance(5s);
