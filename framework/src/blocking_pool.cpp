@@ -3,11 +3,14 @@
 #include <system_error>
 #include <utility>
 
+#include <sys/resource.h>
+
 #include <rota/quiet_thread.hpp>
 
 namespace rota {
 
-blocking_pool::blocking_pool(std::size_t threads_max) : threads_max_(threads_max) {
+blocking_pool::blocking_pool(std::size_t threads_max, int nice)
+    : threads_max_(threads_max), nice_(nice) {
     threads_.reserve(threads_max);
 }
 
@@ -50,6 +53,9 @@ bool blocking_pool::withdraw(job& j) noexcept {
 }
 
 void blocking_pool::serve() {
+    // Of this thread alone, on Linux; if it may not be that nice, it goes on as it is.
+    if (nice_ != 0)
+        ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + nice_);
     std::unique_lock guard(lock_);
     for (;;) {
         ++idle_;

@@ -34,7 +34,8 @@ std::size_t blocking_threads_wanted(const runtime_options& options) noexcept {
 
 runtime::runtime(runtime_options options)
     : executor(options.on_error), options_(std::move(options)),
-      blocking_(blocking_threads_wanted(options_)), scheduler_(options_.batch_size) {
+      blocking_(blocking_threads_wanted(options_), options_.blocking_nice),
+      scheduler_(options_.batch_size) {
     const std::size_t count = workers_wanted(options_);
     if (count > max_workers)
         throw std::invalid_argument("runtime: more than 256 workers");

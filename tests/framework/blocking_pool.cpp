@@ -1,11 +1,14 @@
 #include <rota/blocking_pool.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <semaphore>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include <sys/resource.h>
 
 namespace {
 
@@ -60,6 +63,24 @@ TEST_CASE("threads are started as they are needed, and used again") {
     first.ended.acquire();
     second.ended.acquire();
     third.ended.acquire();
+}
+
+TEST_CASE("its threads stand back as far as asked, and nobody else does") {
+    struct ask final : rota::blocking_pool::job {
+        int nice = 0;
+        std::binary_semaphore ended{0};
+
+    private:
+        void run() noexcept override { nice = ::getpriority(PRIO_PROCESS, 0); }
+        void finished() noexcept override { ended.release(); }
+    };
+    const int mine = ::getpriority(PRIO_PROCESS, 0);
+    rota::blocking_pool pool(1, 3);
+    ask job;
+    pool.submit(job);
+    job.ended.acquire();
+    CHECK(job.nice == std::min(mine + 3, 19));
+    CHECK(::getpriority(PRIO_PROCESS, 0) == mine);
 }
 
 TEST_CASE("what waits can be withdrawn, from anywhere in the line") {

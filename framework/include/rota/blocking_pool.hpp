@@ -35,7 +35,8 @@ public:
         bool waits_ = false;
     };
 
-    explicit blocking_pool(std::size_t threads_max);
+    /// `nice`: how far its threads stand back behind the program's others (man 7 sched).
+    explicit blocking_pool(std::size_t threads_max, int nice = 0);
     /// Ends the threads. Every job has been finished or withdrawn.
     ~blocking_pool();
     blocking_pool(const blocking_pool&) = delete;
@@ -62,6 +63,7 @@ private:
     void unlink(job& j) noexcept;
 
     const std::size_t threads_max_;
+    const int nice_;
 
     mutable std::mutex lock_; // guards everything below
     std::condition_variable work_or_end_;

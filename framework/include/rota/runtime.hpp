@@ -21,6 +21,9 @@ struct runtime_options {
     /// How many threads blocking() may use; they are started as they are needed. 0: four for each
     /// worker, at least 16.
     std::size_t blocking_threads = 0;
+    /// How far they stand back behind the workers where cores are short, so that small work goes
+    /// first (man 7 sched: nice). 0: not at all.
+    int blocking_nice = 10;
     /// Told of exceptions that end routines; by default they are written to stderr.
     executor::error_handler on_error{};
     /// What the thread of worker `index` sleeps on; by default a futex (parker).
