@@ -10,6 +10,8 @@
 namespace rota::io {
 namespace {
 
+constexpr std::size_t cache_line = 64;
+
 char* map(std::size_t bytes) {
     void* const memory =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -27,12 +29,12 @@ io_uring_buf* entries(io_uring_buf_ring* ring) noexcept {
 } // namespace
 
 buffer_group::buffer_group(std::uint16_t id, unsigned count, std::size_t bytes_each)
-    : id_(id), count_(count), bytes_each_(bytes_each) {
+    : id_(id), count_(count), bytes_each_(bytes_each), stride_(bytes_each + cache_line) {
     if (!std::has_single_bit(count) || count > 32768 || bytes_each == 0) {
         throw std::invalid_argument(
             "receive_buffers must be a power of two up to 32768, of at least one byte each");
     }
-    memory_bytes_ = count * bytes_each;
+    memory_bytes_ = count * stride_;
     ring_bytes_ = count * sizeof(io_uring_buf);
     memory_ = map(memory_bytes_);
     try {

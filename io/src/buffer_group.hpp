@@ -31,7 +31,7 @@ public:
     // -- the worker's baton holder
     static constexpr std::uint16_t none = 0xffff;
     [[nodiscard]] char* data(std::uint16_t buffer) const noexcept {
-        return memory_ + std::size_t{buffer} * bytes_each_;
+        return memory_ + std::size_t{buffer} * stride_;
     }
     void give_back(std::uint16_t buffer) noexcept;
     /// True if buffers have been given back since the last publish().
@@ -52,6 +52,9 @@ private:
     const std::uint16_t id_;
     const unsigned count_;
     const std::size_t bytes_each_;
+    // One cache line more than a buffer: buffers that all began at a multiple of a page would
+    // compete for the same few sets of the caches.
+    const std::size_t stride_;
     std::size_t memory_bytes_ = 0;
     std::size_t ring_bytes_ = 0;
     char* memory_ = nullptr;
