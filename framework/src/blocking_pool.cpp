@@ -1,6 +1,7 @@
 #include <rota/blocking_pool.hpp>
 
-#include <system_error>
+#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <sys/resource.h>
@@ -10,8 +11,9 @@
 namespace rota {
 
 blocking_pool::blocking_pool(std::size_t threads_max, int nice)
-    : threads_max_(threads_max), nice_(nice) {
-    threads_.reserve(threads_max);
+    : threads_max_(std::max<std::size_t>(threads_max, 1)),
+      nice_(nice == 0 ? 0 : ::getpriority(PRIO_PROCESS, 0) + nice) {
+    threads_.reserve(threads_max_);
 }
 
 blocking_pool::~blocking_pool() { stop(); }
@@ -22,7 +24,7 @@ void blocking_pool::submit(job& j) {
     if (idle_ <= waiting_ && threads_.size() < threads_max_) {
         try {
             threads_.push_back(start_quiet_thread("rota-blocking", [this] { serve(); }));
-        } catch (const std::system_error&) {
+        } catch (const std::exception&) {
             if (threads_.empty())
                 throw;
             // The others have to do.
@@ -55,7 +57,7 @@ bool blocking_pool::withdraw(job& j) noexcept {
 void blocking_pool::serve() {
     // Of this thread alone, on Linux; if it may not be that nice, it goes on as it is.
     if (nice_ != 0)
-        ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + nice_);
+        ::setpriority(PRIO_PROCESS, 0, nice_);
     std::unique_lock guard(lock_);
     for (;;) {
         ++idle_;
@@ -65,10 +67,12 @@ void blocking_pool::serve() {
             return;
         job& next = *first_;
         unlink(next);
+        ++working_;
         guard.unlock();
         next.run();
         next.finished();
         guard.lock();
+        --working_;
     }
 }
 
@@ -85,7 +89,7 @@ void blocking_pool::stop() noexcept {
 
 blocking_pool::status blocking_pool::read() const {
     const std::lock_guard guard(lock_);
-    return {.threads = threads_.size(), .working = threads_.size() - idle_, .waiting = waiting_};
+    return {.threads = threads_.size(), .working = working_, .waiting = waiting_};
 }
 
 } // namespace rota

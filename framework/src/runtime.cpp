@@ -27,7 +27,7 @@ std::size_t workers_wanted(const runtime_options& options) noexcept {
 std::size_t blocking_threads_wanted(const runtime_options& options) noexcept {
     if (options.blocking_threads != 0)
         return options.blocking_threads;
-    return std::max<std::size_t>(16, 4 * workers_wanted(options));
+    return std::max<std::size_t>(16, 4 * std::min(workers_wanted(options), runtime::max_workers));
 }
 
 } // namespace

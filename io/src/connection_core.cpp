@@ -196,8 +196,10 @@ void connection_core::close() noexcept {
 }
 
 void connection_core::abort() noexcept {
-    if (life_ == life::ending)
+    if (life_ == life::ending) {
+        cancel_receive(); // should the shutdown not have ended it
         return;
+    }
     reset_socket(fd_);
     receive_error_ = ECONNABORTED;
     const bool handle_gone = life_ == life::closing;

@@ -115,6 +115,8 @@ context::parts::parts(context_options given, backend_source* own)
                             : kernel_backends(backend, options.reactor.ring_entries)) {
     runtime_options for_workers{.workers = options.workers,
                                 .batch_size = options.batch_size,
+                                .blocking_threads = options.blocking_threads,
+                                .blocking_nice = options.blocking_nice,
                                 .on_error = options.on_error ? options.on_error : log_error};
     if (options.reactor.topology == topology::split) {
         make_sides(0);

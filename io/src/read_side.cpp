@@ -161,7 +161,7 @@ void read_side::dispatch(bool lend) {
     if (!lend)
         return;
     for (worker* w : posted_)
-        lend_or_wake(*w, 1);
+        lend_or_wake(*w, std::max<std::size_t>(1, w->load().runnable));
     posted_.clear();
     lend_for_timers();
     for (worker* w : lent_)

@@ -7,19 +7,30 @@
 namespace rota::io {
 namespace {
 
-std::vector<std::string>& kept() {
-    thread_local std::vector<std::string> strings;
+struct shelf {
+    std::vector<std::string> small;
+    std::vector<std::string> large;
+    bool in_use = false; // something has been taken
+};
+
+shelf& here() {
+    thread_local shelf strings;
     return strings;
 }
 
 } // namespace
 
 std::string string_pool::take(std::size_t bytes) {
-    std::vector<std::string>& strings = kept();
+    shelf& mine = here();
+    if (!std::exchange(mine.in_use, true)) {
+        mine.small.reserve(small_max);
+        mine.large.reserve(large_max);
+    }
+    std::vector<std::string>& kept = bytes <= small_bytes ? mine.small : mine.large;
     std::string taken;
-    if (!strings.empty()) {
-        taken = std::move(strings.back());
-        strings.pop_back();
+    if (!kept.empty()) {
+        taken = std::move(kept.back());
+        kept.pop_back();
     }
     taken.reserve(std::max(bytes, bytes_min));
     return taken;
@@ -27,18 +38,16 @@ std::string string_pool::take(std::size_t bytes) {
 
 void string_pool::keep(std::string& s) noexcept {
     std::string given = std::exchange(s, std::string());
-    if (given.capacity() < bytes_min || given.capacity() > bytes_max)
+    const std::size_t size = given.capacity();
+    shelf& mine = here();
+    if (!mine.in_use || size < bytes_min || size > large_bytes)
         return;
-    std::vector<std::string>& strings = kept();
-    if (strings.size() == strings_max)
+    const bool small = size <= small_bytes;
+    std::vector<std::string>& kept = small ? mine.small : mine.large;
+    if (kept.size() == (small ? small_max : large_max))
         return;
-    try {
-        strings.reserve(strings_max);
-    } catch (const std::bad_alloc&) {
-        return;
-    }
     given.clear();
-    strings.push_back(std::move(given));
+    kept.push_back(std::move(given)); // within what take() has reserved
 }
 
 } // namespace rota::io

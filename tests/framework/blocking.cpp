@@ -167,3 +167,13 @@ TEST_CASE("without threads the work runs on the spot") {
     CHECK(seen.other == seen.worker);
     CHECK_THROWS_AS(scheduler.run_task(fail()), std::runtime_error);
 }
+
+TEST_CASE("without threads, too, work does not begin once a stop has been requested") {
+    rota::inline_scheduler scheduler;
+    held_work work;
+    const auto r = scheduler.spawn(hold(&work));
+    r->request_stop();
+    CHECK(scheduler.run() == rota::run_status::no_routines);
+    CHECK(work.done == 0);
+    CHECK_FALSE(work.begun.try_acquire());
+}

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <rota/blocking_pool.hpp>
+#include <rota/errors.hpp>
 #include <rota/executor.hpp>
 #include <rota/owner_wait.hpp>
 #include <rota/routine.hpp>
@@ -108,6 +109,9 @@ blocking(Work work, std::source_location where = std::source_location::current()
         detail::blocking_wait wait(*pool, &detail::blocking_call<Work, result>::run, &call, where);
         co_await wait;
     } else {
+        const std::stop_token stop = co_await current_stop_token;
+        if (stop.stop_requested())
+            throw operation_cancelled();
         detail::blocking_call<Work, result>::run(&call);
     }
     if (call.result.error)

@@ -35,7 +35,8 @@ public:
         bool waits_ = false;
     };
 
-    /// `nice`: how far its threads stand back behind the program's others (man 7 sched).
+    /// At least one thread. `nice`: how far its threads stand back behind the one that makes the
+    /// pool (man 7 sched); processes and threads that they start inherit it.
     explicit blocking_pool(std::size_t threads_max, int nice = 0);
     /// Ends the threads. Every job has been finished or withdrawn.
     ~blocking_pool();
@@ -63,7 +64,7 @@ private:
     void unlink(job& j) noexcept;
 
     const std::size_t threads_max_;
-    const int nice_;
+    const int nice_; // 0: as they are
 
     mutable std::mutex lock_; // guards everything below
     std::condition_variable work_or_end_;
@@ -72,6 +73,7 @@ private:
     job* last_ = nullptr;
     std::size_t waiting_ = 0;
     std::size_t idle_ = 0;
+    std::size_t working_ = 0;
     bool stopping_ = false;
 };
 

@@ -18,6 +18,9 @@ constexpr std::size_t copied_content_max = 16'384;
 /// Larger content goes in pieces of this size, each of which has its own time.
 constexpr std::size_t sent_piece_max = 131'072;
 
+/// All that a connection has ever been sent fits into the kernel's buffer if it is no more.
+constexpr std::size_t sent_at_once_max = 16'384;
+
 bool is_small(const response& answer) noexcept {
     return !answer.streamed() && answer.body().size() <= copied_content_max;
 }
@@ -72,13 +75,13 @@ task<void> session::serve() {
     }
     if (then == progress::gone)
         co_return;
-    // A small answer that is still here goes out at once, and nothing of the client's can meet it.
-    const bool nothing_to_meet = client_is_done_ && !wire_.pending().empty();
     if (!wire_.try_send()) {
         co_await wire_.send();
     }
-    if (!nothing_to_meet)
-        co_await wire_.linger();
+    // So few bytes the kernel takes at once, and nothing of the client's can meet them.
+    if (client_is_done_ && wire_.sent() <= sent_at_once_max)
+        co_return;
+    co_await wire_.linger();
 }
 
 // --- Reading a head ---

@@ -99,7 +99,8 @@ private:
     std::uint64_t requests_ = 0;
     time_point since_;        // when the current waiting for a head began
     bool head_begun_ = false; // since_ is the time of its first byte
-    // It wants no more answers, so it sends no more (RFC 9112 section 9.6), and has sent no more.
+    // It wants no more answers, so it sends no more (RFC 9112 section 9.6), and what of it has been
+    // received has been read.
     bool client_is_done_ = false;
 };
 

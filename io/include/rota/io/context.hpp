@@ -17,6 +17,8 @@ class worker_io;
 struct context_options {
     std::size_t workers = 0;    ///< 0: one for each core this process may run on
     std::size_t batch_size = 8; ///< of the least-loaded scheduler
+    std::size_t blocking_threads = 0; ///< of blocking(): see runtime_options
+    int blocking_nice = 10;           ///< the same
     reactor_options reactor{};
     executor::error_handler on_error{}; ///< default: to the log
 };
@@ -24,8 +26,8 @@ struct context_options {
 /// Everything that a program with sockets needs, wired together: a runtime and the reactor that
 /// feeds it. One object, made in main(), passed to what opens sockets; there is no global one.
 ///
-/// Threads: the workers; in the split topology one more that receives and one that sends. None of
-/// them takes signals. The destructor stops. Thread-safety: as the runtime's.
+/// Threads: the workers; in the split topology one more that receives and one that sends; those of
+/// blocking(), once it is used. None of them takes signals. The destructor stops. Thread-safety: as the runtime's.
 class context {
 public:
     /// Probes the kernel, sets up rings and threads. Says in one log line what was chosen. Throws
