@@ -27,7 +27,8 @@ struct context_options {
 /// feeds it. One object, made in main(), passed to what opens sockets; there is no global one.
 ///
 /// Threads: the workers; in the split topology one more that receives and one that sends; those of
-/// blocking(), once it is used. None of them takes signals. The destructor stops. Thread-safety: as the runtime's.
+/// blocking(), once it is used. None of them takes signals. The destructor stops. Thread-safety: as
+/// the runtime's.
 class context {
 public:
     /// Probes the kernel, sets up rings and threads. Says in one log line what was chosen. Throws
