@@ -15,8 +15,8 @@ struct backend_source;
 class worker_io;
 
 struct context_options {
-    std::size_t workers = 0;    ///< 0: one for each core this process may run on
-    std::size_t batch_size = 8; ///< of the least-loaded scheduler
+    std::size_t workers = 0;          ///< 0: one for each core this process may run on
+    std::size_t batch_size = 8;       ///< of the least-loaded scheduler
     std::size_t blocking_threads = 0; ///< of blocking(): see runtime_options
     int blocking_nice = 10;           ///< the same
     reactor_options reactor{};
