@@ -39,7 +39,8 @@ inline constexpr unsigned buffer_shift = 16;
 ///
 /// One thread uses it, except wake(). An operation stays the backend's from its arm to the
 /// completion without `more`, also after cancel(): that only hurries the completion, which then
-/// says -ECANCELED unless something else was first.
+/// says -ECANCELED unless something else was first. A shutdown(2) of both directions that succeeds
+/// completes a receive by itself: a connection that ends relies on it.
 class read_backend {
 public:
     using time_point = std::chrono::steady_clock::time_point;

@@ -115,6 +115,21 @@ TEST_CASE("an abort of what is closing ends it") {
     CHECK(s.home.timers().armed() == 0);
 }
 
+TEST_CASE("an abort cancels a receive that the shutdown has not ended") {
+    set_up s;
+    s.close();
+    s.run();
+    REQUIRE(!s.gone);
+    REQUIRE(!s.was_cancelled());
+    s.under_baton([&] { s.io.abort_all(); });
+    s.run();
+    CHECK(s.was_cancelled());
+    CHECK(!s.gone);
+    s.end_receive(-ECANCELED);
+    s.run();
+    CHECK(s.gone);
+}
+
 TEST_CASE("an abort before the close sends nothing more") {
     set_up s;
     s.under_baton([&] {
