@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "json/writer.hpp"
 
 namespace rota_http {
@@ -17,9 +19,6 @@ std::string_view name_of(std::string_view function) {
 
 using rota::http::response;
 
-/// Of a server with very many connections only so many are listed.
-constexpr std::size_t tasks_listed_max = 1'000;
-
 response health(const inspected& of) {
     if (of.server->drain_token().stop_requested())
         return response::fixed("draining\n").status(503);
@@ -27,22 +26,50 @@ response health(const inspected& of) {
 }
 
 response tasks(const inspected& of) {
-    rota::runtime& workers = of.context->workers();
-    std::string body = tasks_json(workers.blocked(), workers.workers(), workers.routine_count(),
-                                  tasks_listed_max, std::chrono::steady_clock::now());
+    const task_list all = list_tasks(of.context->workers());
+    std::string body = tasks_json(all, tasks_listed_max, std::chrono::steady_clock::now());
     return response::json(std::move(body));
 }
 
-response metrics(const inspected& of) {
+/// What the queues hold; nothing where the store cannot tell.
+rota::task<std::vector<jobs::queue_info>> queues_of(jobs::service* service) {
+    std::vector<jobs::queue_info> all;
+    try {
+        rota::task<std::vector<jobs::queue_info>> asking =
+            service->backing().queues(service->now());
+        all = co_await std::move(asking);
+    } catch (const jobs::store_error&) {
+    }
+    co_return std::move(all);
+}
+
+rota::task<response> metrics(const inspected* from) {
+    const inspected& of = *from;
     rota::runtime& workers = of.context->workers();
     figures f;
+    rota::task<std::vector<jobs::queue_info>> asking = queues_of(of.queues);
+    f.queues = co_await std::move(asking);
     f.http = of.server->metrics();
     f.workers = workers.workers();
     f.routines = workers.routine_count();
     f.blocked = workers.blocked().size();
-    f.queues = of.queues->queues();
-    f.leases_expired = of.queues->expired();
-    return response::with_body(metrics_text(f), "text/plain; version=0.0.4; charset=utf-8");
+    co_return response::with_body(metrics_text(f), "text/plain; version=0.0.4; charset=utf-8");
+}
+
+std::string place_of(const rota::blocked_routine& r) {
+    return r.file + ':' + std::to_string(r.line);
+}
+
+std::int64_t age_ms(const rota::blocked_routine& r, std::chrono::steady_clock::time_point now) {
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - r.since);
+    return std::max<std::int64_t>(age.count(), 0);
+}
+
+void write_routine(json::writer& w, const rota::blocked_routine& r,
+                   std::chrono::steady_clock::time_point now) {
+    w.begin_object().member("id", r.id).member("name", r.name).member("what", r.what);
+    w.member("where", place_of(r)).member("function", name_of(r.function));
+    w.member("since_ms", age_ms(r, now)).member("worker", r.worker).end_object();
 }
 
 void write_worker(json::writer& w, const rota::worker_status& status) {
@@ -56,33 +83,70 @@ void write_worker(json::writer& w, const rota::worker_status& status) {
 
 void add_inspection(rota::http::router& to, const inspected& of) {
     const inspected* const from = &of;
-    to.get("/metrics", [from] { return metrics(*from); })
+    to.get("/metrics", [from](rota::http::request&) { return metrics(from); })
         .get("/healthz", [from] { return health(*from); })
         .get("/debug/tasks", [from] { return tasks(*from); });
 }
 
-std::string tasks_json(const std::vector<rota::blocked_routine>& blocked,
-                       const std::vector<rota::worker_status>& workers, std::size_t routines,
-                       std::size_t limit, std::chrono::steady_clock::time_point now) {
+task_list list_tasks(rota::runtime& of) {
+    task_list all;
+    all.workers = of.workers();
+    for (const rota::worker_status& w : all.workers) {
+        const rota::runnable* const step = of.worker_at(w.index)->read_pulse().step;
+        if (step == nullptr)
+            continue;
+        rota::blocked_routine running = of.registry().describe(step);
+        if (running.id != 0)
+            all.running.push_back(std::move(running));
+    }
+    all.blocked = of.blocked();
+    all.routines = of.routine_count();
+    return all;
+}
+
+std::string tasks_json(const task_list& tasks, std::size_t limit,
+                       std::chrono::steady_clock::time_point now) {
     std::string body;
     json::writer w(body);
-    w.begin_object().member("routines", routines).key("blocked").begin_array();
-    const std::size_t listed = std::min(limit, blocked.size());
-    for (std::size_t i = 0; i < listed; ++i) {
-        const rota::blocked_routine& r = blocked[i];
-        const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now - r.since);
-        w.begin_object().member("id", r.id).member("name", r.name).member("what", r.what);
-        w.member("where", r.file + ':' + std::to_string(r.line))
-            .member("function", name_of(r.function));
-        w.member("since_ms", std::max<std::int64_t>(since.count(), 0));
-        w.member("worker", r.worker).end_object();
-    }
-    w.end_array().member("truncated", listed < blocked.size()).key("workers").begin_array();
-    for (const rota::worker_status& status : workers)
+    w.begin_object().member("routines", tasks.routines).key("running").begin_array();
+    for (const rota::blocked_routine& r : tasks.running)
+        write_routine(w, r, now);
+    w.end_array().key("blocked").begin_array();
+    const std::size_t listed = std::min(limit, tasks.blocked.size());
+    for (std::size_t i = 0; i < listed; ++i)
+        write_routine(w, tasks.blocked[i], now);
+    w.end_array().member("truncated", listed < tasks.blocked.size()).key("workers").begin_array();
+    for (const rota::worker_status& status : tasks.workers)
         write_worker(w, status);
     w.end_array().end_object();
     body += '\n';
     return body;
+}
+
+std::vector<std::string> tasks_lines(const task_list& tasks, std::size_t limit,
+                                     std::chrono::steady_clock::time_point now) {
+    std::vector<std::string> lines;
+    lines.push_back(fmt::format("tasks: {} routines, {} running, {} blocked", tasks.routines,
+                                tasks.running.size(), tasks.blocked.size()));
+    for (const rota::worker_status& w : tasks.workers) {
+        lines.push_back(fmt::format("  worker {}: {}{}, {} routines, {} connections, {} runnable",
+                                    w.index, to_string(w.state), w.draining ? ", draining" : "",
+                                    w.routines, w.connections, w.runnable));
+    }
+    for (const rota::blocked_routine& r : tasks.running) {
+        lines.push_back(
+            fmt::format("  {}#{} on worker {}: running{}", r.name, r.id, r.worker,
+                        r.what.empty() ? "" : ", last at " + r.what + " in " + place_of(r)));
+    }
+    const std::size_t listed = std::min(limit, tasks.blocked.size());
+    for (std::size_t i = 0; i < listed; ++i) {
+        const rota::blocked_routine& r = tasks.blocked[i];
+        lines.push_back(fmt::format("  {}#{} on worker {}: {} in {} for {} ms", r.name, r.id,
+                                    r.worker, r.what, place_of(r), age_ms(r, now)));
+    }
+    if (listed < tasks.blocked.size())
+        lines.push_back(fmt::format("  and {} more", tasks.blocked.size() - listed));
+    return lines;
 }
 
 } // namespace rota_http

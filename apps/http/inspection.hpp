@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,11 +21,14 @@ namespace rota_http {
 struct inspected {
     rota::io::context* context = nullptr;
     rota::http::server* server = nullptr;
-    const jobs::service* queues = nullptr;
+    jobs::service* queues = nullptr;
 };
 
 /// Adds /metrics, /healthz and /debug/tasks. `of` outlives the router.
 void add_inspection(rota::http::router& to, const inspected& of);
+
+/// Of a server with very many connections only so many are listed.
+inline constexpr std::size_t tasks_listed_max = 1'000;
 
 // How these pages are written, apart from where the figures come from.
 
@@ -33,16 +37,29 @@ struct figures {
     std::vector<rota::worker_status> workers{};
     std::size_t routines = 0;
     std::size_t blocked = 0;
-    std::vector<jobs::queue_summary> queues{};
-    std::uint64_t leases_expired = 0;
+    std::vector<jobs::queue_info> queues{};
 };
 /// In the Prometheus text format, version 0.0.4.
 [[nodiscard]] std::string metrics_text(const figures& f);
 
-/// {"routines", "blocked": [...], "truncated", "workers": [...]}, with `limit` of the blocked.
-[[nodiscard]] std::string tasks_json(const std::vector<rota::blocked_routine>& blocked,
-                                     const std::vector<rota::worker_status>& workers,
-                                     std::size_t routines, std::size_t limit,
+/// The routines of a runtime at one moment, more or less: they go on meanwhile.
+struct task_list {
+    std::size_t routines = 0;
+    std::vector<rota::blocked_routine> blocked{};
+    /// At work, with the wait that they came from last, `what` empty if none; one for each worker
+    /// at most.
+    std::vector<rota::blocked_routine> running{};
+    std::vector<rota::worker_status> workers{};
+};
+/// Any thread; waits for no worker, so it tells of one that is held up, too.
+[[nodiscard]] task_list list_tasks(rota::runtime& of);
+
+/// {"routines", "running": [...], "blocked": [...], "truncated", "workers": [...]}, with `limit` of
+/// the blocked.
+[[nodiscard]] std::string tasks_json(const task_list& tasks, std::size_t limit,
                                      std::chrono::steady_clock::time_point now);
+/// The same in lines for a log.
+[[nodiscard]] std::vector<std::string> tasks_lines(const task_list& tasks, std::size_t limit,
+                                                   std::chrono::steady_clock::time_point now);
 
 } // namespace rota_http

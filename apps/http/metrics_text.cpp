@@ -99,22 +99,28 @@ void add_queues(std::string& out, const figures& f) {
     // Names of queues are letters, digits, '.', '_' and '-': nothing to escape.
     metric jobs(out, "rota_jobs", "gauge", "Jobs of a queue.");
     for (std::size_t i = 0; i < count; ++i) {
-        const jobs::queue_summary& q = f.queues[i];
-        jobs.sample(fmt::format("queue=\"{}\",state=\"queued\"", q.name), q.counts.queued);
-        jobs.sample(fmt::format("queue=\"{}\",state=\"in_progress\"", q.name),
-                    q.counts.in_progress);
+        const jobs::queue_info& q = f.queues[i];
+        const auto sample = [&](std::string_view state, std::uint64_t value) {
+            jobs.sample(fmt::format("queue=\"{}\",state=\"{}\"", q.name, state), value);
+        };
+        sample("queued", q.counts.queued);
+        sample("delayed", q.counts.delayed);
+        sample("in_progress", q.counts.in_progress);
+        sample("dead", q.counts.dead);
     }
     struct counter {
         const char* name;
         const char* help;
-        std::uint64_t rota::job_counts::*value;
+        std::uint64_t jobs::queue_counts::*value;
     };
     constexpr std::array counters{
-        counter{"rota_jobs_added_total", "Jobs added.", &rota::job_counts::added},
-        counter{"rota_jobs_completed_total", "Jobs done.", &rota::job_counts::completed},
-        counter{"rota_jobs_put_back_total", "Jobs put back.", &rota::job_counts::failures},
+        counter{"rota_jobs_added_total", "Jobs added.", &jobs::queue_counts::added},
+        counter{"rota_jobs_completed_total", "Jobs done.", &jobs::queue_counts::completed},
+        counter{"rota_jobs_put_back_total", "Jobs put back.", &jobs::queue_counts::failures},
         counter{"rota_jobs_duplicates_total", "Jobs refused, being there already.",
-                &rota::job_counts::collisions},
+                &jobs::queue_counts::duplicates},
+        counter{"rota_job_leases_expired_total", "Leases that were not acknowledged.",
+                &jobs::queue_counts::expired},
     };
     for (const counter& c : counters) {
         metric each(out, c.name, "counter", c.help);
@@ -122,8 +128,6 @@ void add_queues(std::string& out, const figures& f) {
             each.sample(fmt::format("queue=\"{}\"", f.queues[i].name), f.queues[i].counts.*c.value);
         }
     }
-    metric(out, "rota_job_leases_expired_total", "counter", "Leases that were not acknowledged.")
-        .sample(f.leases_expired);
 }
 
 } // namespace

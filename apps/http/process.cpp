@@ -17,11 +17,12 @@ void prepare_process() noexcept {
             (void)::open("/dev/null", O_RDWR);
     }
     std::signal(SIGPIPE, SIG_IGN);
-    sigset_t ends;
-    ::sigemptyset(&ends);
-    ::sigaddset(&ends, SIGINT);
-    ::sigaddset(&ends, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+    sigset_t taken;
+    ::sigemptyset(&taken);
+    ::sigaddset(&taken, SIGINT);
+    ::sigaddset(&taken, SIGTERM);
+    ::sigaddset(&taken, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &taken, nullptr);
 }
 
 std::size_t raise_descriptor_limit() noexcept {

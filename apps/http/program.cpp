@@ -1,6 +1,7 @@
 #include "program.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <limits>
@@ -13,6 +14,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "dump_signal.hpp"
+#include "jobs/open_store.hpp"
 #include "jobs/routes.hpp"
 #include "process.hpp"
 #include "samples.hpp"
@@ -20,19 +23,32 @@
 namespace rota_http {
 namespace {
 
-jobs::service_options service_options(const settings& from) {
-    jobs::service_options options;
-    options.lease = from.lease;
-    options.jobs_max = from.max_jobs;
-    return options;
+/// A store that nobody has asked for is done without, if need be.
+std::unique_ptr<jobs::store> open_store(const settings& from) {
+    jobs::store_limits limits;
+    limits.lease_ms = from.lease.count();
+    limits.jobs_max = from.max_jobs;
+    try {
+        return jobs::open_store(from.store, limits);
+    } catch (const jobs::store_error& e) {
+        if (from.store_given)
+            throw;
+        spdlog::warn("{}; job queues live in memory and end with this program", e.what());
+    }
+    return jobs::open_store("memory", limits);
 }
 
 rota::io::context_options context_options(const settings& from) {
     rota::io::context_options options;
     options.workers = from.workers;
+    options.stall_limit = from.stall_limit;
     options.reactor.topology = from.topology;
     options.reactor.backend = from.backend;
     return options;
+}
+
+std::uint64_t memory_ceiling(const settings& from) {
+    return from.max_memory != 0 ? from.max_memory : memory_allowed() / 4 * 3;
 }
 
 /// For a log in which what a client says stands in quotes.
@@ -49,6 +65,12 @@ std::string quotable(std::string_view text) {
 void log_access(const rota::http::access_entry& entry) {
     spdlog::info("{} \"{} {}\" {} {} bytes {} us", entry.peer, entry.method, quotable(entry.target),
                  entry.status, entry.bytes_sent, entry.took.count());
+}
+
+void log_tasks(rota::runtime& workers) {
+    const auto now = std::chrono::steady_clock::now();
+    for (const std::string& line : tasks_lines(list_tasks(workers), tasks_listed_max, now))
+        spdlog::info("{}", line);
 }
 
 /// As many as there can be descriptors for.
@@ -81,9 +103,12 @@ struct drain_queues {
 
 } // namespace
 
-program::program(const settings& from)
-    : settings_(from), queues_(service_options(from)), context_(context_options(from)),
-      server_(context_, routes(from), server_options(from)) {
+program::program(const settings& from, rota::http::router more)
+    : settings_(from), store_(open_store(from)), queues_(*store_), context_(context_options(from)),
+      server_(context_, routes(from, std::move(more)), server_options(from)),
+      guard_(memory_ceiling(from), {.in_use = [this] { return gauge_.in_use(); },
+                                    .refuse = [this](bool on) { server_.refuse(on); },
+                                    .return_memory = [this] { context_.return_memory(); }}) {
     inspected_ = {.context = &context_, .server = &server_, .queues = &queues_};
 }
 
@@ -110,8 +135,8 @@ rota::http::server_options program::server_options(const settings& from) {
     return options;
 }
 
-rota::http::router program::routes(const settings& from) {
-    rota::http::router all;
+rota::http::router program::routes(const settings& from, rota::http::router more) {
+    rota::http::router all = std::move(more);
     add_samples(all, from.max_body);
     add_inspection(all, inspected_);
     all.mount("/v1/queues", jobs::routes(queues_));
@@ -141,9 +166,12 @@ void program::run() {
             server_.drain();
         }
     });
+    const dump_signal on_dump([this] { log_tasks(context_.workers()); });
     const std::stop_callback on_drain(server_.drain_token(), drain_queues{&queues_});
     const rota::routine_ptr leases =
         context_.workers().spawn(queues_.end_leases(), {.name = "end of leases"});
+    const rota::routine_ptr guarding =
+        context_.workers().spawn(guard_.watch(), {.name = "memory guard"});
     std::exception_ptr error;
     try {
         server_.run_until_signalled();
@@ -151,8 +179,10 @@ void program::run() {
         error = std::current_exception();
     }
     announcer.join();
-    leases->request_stop();
-    leases->wait_stopped();
+    for (const rota::routine_ptr& r : {leases, guarding}) {
+        r->request_stop();
+        r->wait_stopped();
+    }
     if (port_told)
         std::remove(settings_.port_file.c_str());
     for (const std::exception_ptr& e : {unannounced, error}) {

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include <rota/http/server.hpp>
 #include <rota/io/context.hpp>
 
 #include "inspection.hpp"
 #include "jobs/service.hpp"
+#include "memory_guard.hpp"
 #include "settings.hpp"
 
 namespace rota_http {
@@ -14,8 +16,9 @@ namespace rota_http {
 /// The sample application, wired together: queues, reactor, routes, server. Made and run by main().
 class program {
 public:
-    /// Throws what io::context and http::server throw for settings that cannot be had.
-    explicit program(const settings& from);
+    /// Serves `more`, too, if it is given. Throws jobs::store_error if the store that was asked for
+    /// cannot be had, and what io::context and http::server throw for settings that cannot be had.
+    explicit program(const settings& from, rota::http::router more = {});
     ~program();
     program(const program&) = delete;
     program& operator=(const program&) = delete;
@@ -25,15 +28,18 @@ public:
 
 private:
     [[nodiscard]] static rota::http::server_options server_options(const settings& from);
-    [[nodiscard]] rota::http::router routes(const settings& from);
+    [[nodiscard]] rota::http::router routes(const settings& from, rota::http::router more);
     /// Says where it listens, in the log and the file. True if there is a file.
     bool announce(const std::string& port_file) const;
 
     const settings settings_;
+    const std::unique_ptr<jobs::store> store_;
     jobs::service queues_;
     inspected inspected_;
     rota::io::context context_;
     rota::http::server server_;
+    const memory_gauge gauge_;
+    memory_guard guard_;
 };
 
 } // namespace rota_http

@@ -12,6 +12,7 @@
 
 #include <rota/io/endpoint.hpp>
 
+#include "jobs/open_store.hpp"
 #include "units.hpp"
 
 namespace rota_http {
@@ -29,10 +30,12 @@ Examples:
   rota-http --unix /run/rota.sock             also there; curl has --unix-socket
   rota-http --port 0 --port-file port.txt     a free port, written to a file
   rota-http --workers 1 --log-level debug     on one worker, and with more words
+  rota-http --store memory                    job queues that end with the program
   rota-http --topology per_worker             a ring for each worker instead of two for all
 
 SIGTERM or SIGINT: no new clients, requests in flight are answered, then exit code 0;
-once more: at once. Other exit codes: 1 it cannot serve, 2 the command line is wrong.)";
+once more: at once. Other exit codes: 1 it cannot serve, 2 the command line is wrong.
+SIGUSR1: what every routine waits for is written to the log.)";
 
 /// A range that is not told of twice: the help says it in words.
 template <class Number>
@@ -141,6 +144,21 @@ void add_running(CLI::App& app, settings& s) {
     app.add_flag("--access-log", s.access_log, "Log every request, at level info");
 }
 
+void add_store(CLI::App& app, settings& s) {
+    add_text(app, "--store", "Where job queues live: memory, or sqlite:PATH for a file",
+             [&s](const std::string& text) {
+                 try {
+                     jobs::check_store_name(text);
+                 } catch (const std::invalid_argument& e) {
+                     throw CLI::ValidationError("--store", e.what());
+                 }
+                 s.store = text;
+                 s.store_given = true;
+             })
+        ->type_name("STORE")
+        ->default_str(s.store);
+}
+
 void add_limits(CLI::App& app, settings& s) {
     using std::chrono::milliseconds;
     app.add_option("--max-connections", s.max_connections,
@@ -152,6 +170,11 @@ void add_limits(CLI::App& app, settings& s) {
     add_parsed(app, "--max-body", s.max_body, parse_bytes, bytes_to_text, "SIZE",
                "Content of a request to /echo", "no size: try 64K or 16M")
         ->group("Limits");
+    add_parsed(app, "--max-memory", s.max_memory, parse_bytes, bytes_to_text, "SIZE",
+               "In use, then requests are refused; else three quarters of what there is",
+               "no size from 64M on: try 512M or 2G", std::uint64_t{64} << 20)
+        ->default_str("")
+        ->group("Limits");
     add_time(app, "--header-timeout", s.header_timeout, "For the head of a request to arrive",
              milliseconds(1));
     add_time(app, "--body-timeout", s.body_timeout, "Waiting for the content of a request, in all",
@@ -162,6 +185,9 @@ void add_limits(CLI::App& app, settings& s) {
              milliseconds(1));
     add_time(app, "--drain-timeout", s.drain_timeout,
              "For requests in flight when the server is to end", milliseconds(0));
+    add_time(app, "--stall-limit", s.stall_limit,
+             "A handler that holds its thread longer is logged, with its stack; 0: none is",
+             milliseconds(0));
     add_time(app, "--lease", s.lease, "Until a job that was taken and not acknowledged comes back",
              milliseconds(1));
     app.add_option("--max-jobs", s.max_jobs, "Jobs in one queue")
@@ -179,6 +205,7 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
     app.get_formatter()->column_width(32);
     add_listening(app, into);
     add_running(app, into);
+    add_store(app, into);
     add_limits(app, into);
     app.set_version_flag("--version", "rota-http " ROTA_VERSION);
     app.footer(examples);

@@ -27,12 +27,17 @@ struct settings {
 
     std::size_t max_connections = 16'000;
     std::uint64_t max_body = 16'777'216;
+    std::uint64_t max_memory = 0; ///< 0: three quarters of what there is
     milliseconds header_timeout{10'000};
     milliseconds body_timeout{300'000};
     milliseconds idle_timeout{60'000};
     milliseconds send_timeout{60'000};
     milliseconds drain_timeout{10'000};
 
+    milliseconds stall_limit{1'000}; ///< 0: no reports
+
+    std::string store = "sqlite:rota-jobs.db"; ///< see jobs::open_store()
+    bool store_given = false;                  ///< on the command line
     milliseconds lease{30'000};
     std::size_t max_jobs = 10'000'000;
 

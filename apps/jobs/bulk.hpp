@@ -2,41 +2,58 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "service.hpp"
 
 namespace jobs {
 
-/// Adds jobs line by line (NDJSON) and tells the outcome of each, one line per line, in order:
+/// Reads jobs line by line (NDJSON) and tells the outcome of each, one line per line, in order:
 ///     {"i":0,"outcome":"enqueued","id":"7"}
 ///     {"i":1,"outcome":"rejected","reason":"duplicate","existing_id":"3","state":"queued"}
-///     {"i":2,"outcome":"error","reason":"..."}
+///     {"i":2,"outcome":"error","code":"...","reason":"..."}
 /// and at the end {"summary":{...}}. A bad line spoils nothing but itself; empty lines do not
-/// count. Keeps no more than one unfinished line. No I/O; one thread.
+/// count. Keeps no more than one unfinished line, and what was fed since the last report. No I/O;
+/// one thread.
+///
+/// feed() or end(), then take_jobs() and add those, then report() what became of them; again.
 class bulk_add {
 public:
-    /// All of them outlive it.
-    bulk_add(job_queue& queue, const service_options& limits) noexcept
-        : queue_(queue), limits_(limits) {}
+    /// `limits` outlives it.
+    explicit bulk_add(const service_options& limits) noexcept : limits_(limits) {}
 
-    /// Takes the next piece of the input; appends the outcomes of the lines that it completes.
-    void feed(std::string_view piece, std::string& out);
-    /// The end of the input: the unfinished last line, if there is one, and the summary.
-    void finish(std::string& out);
+    /// Takes the next piece of the input.
+    void feed(std::string_view piece);
+    /// The end of the input: there may be an unfinished last line.
+    void end() { end_line(tail_); }
+    /// The jobs of the lines that have been completed, to be added in this order.
+    [[nodiscard]] std::vector<new_job> take_jobs();
+    /// Appends the outcomes of these lines; a result for each of the jobs.
+    void report(std::span<const add_result> results, std::string& out);
+    /// As report(), where none of them could be added: `why` is a sentence.
+    void report_failure(std::string_view code, std::string_view why, std::string& out);
+    void summarise(std::string& out) const;
 
 private:
-    void end_line(std::string_view line, std::string& out);
+    /// A line that has been read: a job to be added, unless there is a code for why not.
+    struct line_read {
+        std::string_view code{};
+        std::string reason{};
+    };
+    void end_line(std::string_view line);
     void keep(std::string_view piece);
-    void add(std::string_view line, std::string& out);
+    void write(const add_result& result, std::string& out);
+    void write_error(std::string_view code, std::string_view reason, std::string& out);
 
-    job_queue& queue_;
     const service_options& limits_;
     std::string tail_;
     bool too_long_ = false; // the line at hand; the rest of it is skipped
-    std::uint64_t lines_ = 0;
+    std::vector<line_read> read_;
+    std::vector<new_job> jobs_; // of read_
+    std::uint64_t lines_ = 0;   // reported
     std::uint64_t enqueued_ = 0;
     std::uint64_t rejected_ = 0;
     std::uint64_t errors_ = 0;

@@ -1,7 +1,7 @@
 #include "listing.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <chrono>
 
 #include "problem.hpp"
 #include "words.hpp"
@@ -12,36 +12,50 @@ namespace {
 
 constexpr std::size_t limit_default = 100;
 constexpr std::size_t limit_max = 1'000;
-/// The queue is locked meanwhile.
-constexpr std::size_t looked_at_max = 20'000;
-constexpr std::size_t bytes_max = 4'194'304;
 
-void write_counts(json::writer& w, const rota::job_counts& counts) {
+template <class Number>
+bool read_number(std::string_view text, Number& into) {
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, into);
+    return error == std::errc() && stop == end;
+}
+
+void write_counts(json::writer& w, const queue_counts& c) {
     w.key("counts").begin_object();
-    w.member("queued", counts.queued).member("in_progress", counts.in_progress);
-    w.member("added", counts.added).member("completed", counts.completed);
-    w.member("put_back", counts.failures).member("duplicates", counts.collisions);
+    w.member("queued", c.queued).member("delayed", c.delayed);
+    w.member("in_progress", c.in_progress).member("dead", c.dead);
+    w.member("added", c.added).member("completed", c.completed);
+    w.member("failures", c.failures).member("expired", c.expired);
+    w.member("duplicates", c.duplicates);
+    w.member("queued_ms", c.queued_ms).member("in_progress_ms", c.in_progress_ms);
     w.end_object();
 }
 
-auto in_ms(std::chrono::nanoseconds length) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(length).count();
+/// 0 stands for what is usual.
+template <class Number>
+void write_setting(json::writer& w, std::string_view name, Number value) {
+    w.key(name);
+    if (value == 0) {
+        w.null();
+    } else {
+        w.value(value);
+    }
 }
 
-void write_job(json::writer& w, const job_queue::job& job, const rota::job_status& status) {
-    w.begin_object().member("id", id_text(status.id)).member("key", job.key());
-    w.key("payload").raw(job.payload()).member("state", state_of(status));
-    w.member("attempts", status.attempts).member("duplicates", status.collisions);
-    w.member("queued_ms", in_ms(status.queued_for));
-    w.member("in_progress_ms", in_ms(status.in_progress_for)).end_object();
+void write_job(json::writer& w, const job_info& job) {
+    w.begin_object().member("id", id_text(job.id)).member("key", job.key);
+    w.key("payload").raw(job.payload).member("state", to_string(job.state));
+    w.member("priority", job.priority).member("attempts", job.attempts);
+    w.member("duplicates", job.duplicates).member("added_at", time_text(job.added_at));
+    if (job.state == job_state::in_progress)
+        w.member("lease_expires_at", time_text(job.due_at));
+    if (job.state == job_state::delayed)
+        w.member("due_at", time_text(job.due_at));
+    w.member("queued_ms", job.queued_ms).member("in_progress_ms", job.in_progress_ms);
+    if (!job.error.empty())
+        w.member("error", job.error);
+    w.end_object();
 }
-
-/// A list that is being written.
-struct list {
-    std::string text{};
-    json::writer out{text};
-    std::size_t count = 0;
-};
 
 } // namespace
 
@@ -49,55 +63,120 @@ std::size_t read_limit(const std::optional<std::string>& given) {
     if (!given)
         return limit_default;
     std::size_t limit = 0;
-    const char* const end = given->data() + given->size();
-    const auto [stop, error] = std::from_chars(given->data(), end, limit);
-    if (error != std::errc() || stop != end || limit < 1 || limit > limit_max) {
+    if (!read_number(*given, limit) || limit < 1 || limit > limit_max) {
         throw problem(400, "invalid_request",
                       "limit has to be an integer from 1 to " + std::to_string(limit_max));
     }
     return limit;
 }
 
-std::string describe_queue(std::string_view name, const job_queue* queue, std::size_t limit) {
-    list queued;
-    list in_progress;
-    rota::job_counts counts;
-    if (queue != nullptr) {
-        counts = queue->counts();
-        std::size_t looked_at = 0;
-        queue->visit([&](const job_queue::job& job, const rota::job_status& status) {
-            list& into = status.in_progress ? in_progress : queued;
-            if (into.count < limit) {
-                write_job(into.out, job, status);
-                ++into.count;
-            }
-            const bool wanted = queued.count < limit || in_progress.count < limit;
-            return wanted && ++looked_at < looked_at_max &&
-                   queued.text.size() + in_progress.text.size() < bytes_max;
-        });
-    }
+std::string cursor_text(const job_info& last) {
+    return std::to_string(priority_max - last.priority) + '-' + id_text(last.id);
+}
+
+position read_cursor(const std::optional<std::string>& given) {
+    position result;
+    if (!given)
+        return result;
+    const std::string_view text = *given;
+    const std::size_t dash = text.find('-');
+    const auto id = dash == std::string_view::npos ? std::nullopt : read_id(text.substr(dash + 1));
+    if (!id || *id >> 40 != 0 || !read_number(text.substr(0, dash), result.rank) ||
+        result.rank > priority_max)
+        throw problem(400, "invalid_request", "cursor is none that this list has given");
+    result.id = *id;
+    return result;
+}
+
+std::string describe_queue(std::string_view name, const std::optional<queue_info>& queue,
+                           time_ms now) {
+    const queue_info info = queue.value_or(queue_info{});
+    const queue_settings& s = info.settings;
     std::string body;
     json::writer w(body);
-    w.begin_object().member("queue", name);
-    write_counts(w, counts);
-    w.key("queued").begin_array().raw(queued.text).end_array();
-    w.key("in_progress").begin_array().raw(in_progress.text).end_array();
-    w.member("truncated", queued.count < counts.queued || in_progress.count < counts.in_progress);
+    w.begin_object().member("queue", name).member("paused", s.paused);
+    w.key("settings").begin_object();
+    write_setting(w, "max_jobs", s.max_jobs);
+    write_setting(w, "max_attempts", s.max_attempts);
+    write_setting(w, "lease_ms", s.lease_ms);
+    write_setting(w, "payload_bytes_max", s.payload_bytes_max);
+    w.end_object();
+    write_counts(w, info.counts);
+    w.key("oldest_age_ms");
+    if (info.oldest) {
+        w.value(std::max<std::int64_t>(now - *info.oldest, 0));
+    } else {
+        w.null();
+    }
     w.end_object();
     return body;
 }
 
-std::string describe_queues(const std::vector<queue_summary>& queues) {
+std::string describe_queues(const std::vector<queue_info>& queues) {
     std::string body;
     json::writer w(body);
     w.begin_object().key("queues").begin_array();
-    for (const queue_summary& each : queues) {
-        w.begin_object().member("queue", each.name);
+    for (const queue_info& each : queues) {
+        w.begin_object().member("queue", each.name).member("paused", each.settings.paused);
         write_counts(w, each.counts);
         w.end_object();
     }
     w.end_array().end_object();
     return body;
+}
+
+std::string describe_job(const job_info& job) {
+    std::string body;
+    json::writer w(body);
+    write_job(w, job);
+    return body;
+}
+
+std::string describe_jobs(const job_list& list) {
+    std::string body;
+    json::writer w(body);
+    w.begin_object().key("jobs").begin_array();
+    for (const job_info& job : list.jobs)
+        write_job(w, job);
+    w.end_array();
+    if (list.more)
+        w.member("cursor", cursor_text(list.jobs.back()));
+    w.end_object();
+    return body;
+}
+
+std::string describe_taken(const std::vector<taken_job>& jobs) {
+    std::string body;
+    json::writer w(body);
+    w.begin_object().key("jobs").begin_array();
+    for (const taken_job& job : jobs) {
+        w.begin_object().member("id", id_text(job.id)).member("key", job.key);
+        w.key("payload").raw(job.payload).member("attempt", job.attempt);
+        w.member("lease_id", job.lease_id);
+        w.member("lease_expires_at", time_text(job.lease_expires_at)).end_object();
+    }
+    w.end_array().end_object();
+    return body;
+}
+
+std::string describe_event(const event& what, time_ms epoch) {
+    std::string text = "id: " + std::to_string(epoch) + '-' + std::to_string(what.number) +
+                       "\nevent: " + std::string(to_string(what.kind)) + "\ndata: ";
+    json::writer w(text);
+    w.begin_object().member("type", to_string(what.kind));
+    if (what.job != 0)
+        w.member("id", id_text(what.job)).member("attempt", what.attempt);
+    w.member("at", time_text(what.at)).end_object();
+    text += "\n\n";
+    return text;
+}
+
+std::optional<std::uint64_t> read_event_id(std::string_view text, time_ms epoch) {
+    const std::string prefix = std::to_string(epoch) + '-';
+    std::uint64_t number = 0;
+    if (!text.starts_with(prefix) || !read_number(text.substr(prefix.size()), number))
+        return std::nullopt;
+    return number;
 }
 
 } // namespace jobs

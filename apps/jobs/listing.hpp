@@ -6,21 +6,34 @@
 #include <string_view>
 #include <vector>
 
-#include "service.hpp"
+#include "event_log.hpp"
+#include "store.hpp"
 
 namespace jobs {
 
-/// How many jobs of each list are shown: 1 to 1000, 100 if the client does not say. Throws problem.
+// What the service shows, as JSON.
+
+/// How many jobs a list shows: 1 to 1000, 100 if the client does not say. Throws problem.
 [[nodiscard]] std::size_t read_limit(const std::optional<std::string>& given);
+/// What cursor_text() made; the beginning if there is none. Throws problem.
+[[nodiscard]] position read_cursor(const std::optional<std::string>& given);
+[[nodiscard]] std::string cursor_text(const job_info& last);
 
-/// Counts, and up to `limit` of the queued and of the jobs in progress, in the order of adding, as
-/// JSON: {"queue", "counts", "queued": [...], "in_progress": [...], "truncated"}. A queue that is
-/// not there (null) is empty. What is looked at is bounded, however long the queue is: "truncated"
-/// says that there is more.
-[[nodiscard]] std::string describe_queue(std::string_view name, const job_queue* queue,
-                                         std::size_t limit);
+/// {"queue", "paused", "settings", "counts", "oldest_age_ms"}; of one that is not there (no value)
+/// as it would be.
+[[nodiscard]] std::string describe_queue(std::string_view name,
+                                         const std::optional<queue_info>& queue, time_ms now);
+/// {"queues": [{"queue", "paused", "counts"}]}
+[[nodiscard]] std::string describe_queues(const std::vector<queue_info>& queues);
+[[nodiscard]] std::string describe_job(const job_info& job);
+/// {"jobs": [...], "cursor"?}; the cursor if there are more.
+[[nodiscard]] std::string describe_jobs(const job_list& list);
+/// {"jobs": [{"id", "key", "payload", "attempt", "lease_id", "lease_expires_at"}]}
+[[nodiscard]] std::string describe_taken(const std::vector<taken_job>& jobs);
 
-/// {"queues": [{"queue", "counts"}]}
-[[nodiscard]] std::string describe_queues(const std::vector<queue_summary>& queues);
+/// An event as text/event-stream has it; its id is "EPOCH-NUMBER".
+[[nodiscard]] std::string describe_event(const event& what, time_ms epoch);
+/// Where a client that has seen the event of that id goes on; nothing if that cannot be told.
+[[nodiscard]] std::optional<std::uint64_t> read_event_id(std::string_view text, time_ms epoch);
 
 } // namespace jobs

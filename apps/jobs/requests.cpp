@@ -1,11 +1,10 @@
 #include "requests.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
-#include <span>
+#include <utility>
 
 #include "problem.hpp"
 
@@ -50,6 +49,14 @@ std::optional<std::int64_t> read_integer(json::value from, std::string_view name
     return number;
 }
 
+std::string read_lease(json::value from) {
+    const std::optional<json::value> id = from.member("lease_id");
+    if (!id)
+        throw invalid("each lease needs a \"lease_id\"");
+    check_kind(*id, json::kind::string, "lease_id");
+    return std::string(id->string());
+}
+
 std::vector<std::string> read_leases(json::value from, std::string_view name) {
     std::vector<std::string> ids;
     const std::optional<json::value> list = from.member(name);
@@ -59,17 +66,63 @@ std::vector<std::string> read_leases(json::value from, std::string_view name) {
     ids.reserve(list->size());
     list->each_element([&](json::value element) {
         check_object(element, "each of " + in_quotes(name), {"lease_id"});
-        const std::optional<json::value> id = element.member("lease_id");
-        if (!id)
-            throw invalid("each of " + in_quotes(name) + " needs a \"lease_id\"");
-        check_kind(*id, json::kind::string, "lease_id");
-        ids.emplace_back(id->string());
+        ids.push_back(read_lease(element));
     });
     return ids;
 }
 
+std::string read_error(json::value from, const service_options& limits) {
+    const std::optional<json::value> text = from.member("error");
+    if (!text)
+        return {};
+    check_kind(*text, json::kind::string, "error");
+    std::string error(text->string());
+    if (error.size() > limits.error_bytes_max) {
+        throw invalid("\"error\" has " + std::to_string(error.size()) + " bytes; at most " +
+                      std::to_string(limits.error_bytes_max));
+    }
+    if (error.find('\0') != std::string::npos)
+        throw invalid("\"error\" has a zero character");
+    return error;
+}
+
+std::vector<retry> read_retries(json::value from, const service_options& limits) {
+    std::vector<retry> retries;
+    const std::optional<json::value> list = from.member("retries");
+    if (!list)
+        return retries;
+    check_kind(*list, json::kind::array, "retries");
+    retries.reserve(list->size());
+    list->each_element([&](json::value element) {
+        check_object(element, "each of \"retries\"", {"lease_id", "delay_ms", "error"});
+        const auto delay = read_integer(element, "delay_ms", 0, limits.delay_max.count());
+        retries.push_back({read_lease(element), delay.value_or(0), read_error(element, limits)});
+    });
+    return retries;
+}
+
+/// As read_integer(), from 1; 0 for what is not said, and for null.
+std::int64_t read_setting(json::value from, std::string_view name, std::int64_t max) {
+    const std::optional<json::value> found = from.member(name);
+    if (!found || found->is(json::kind::null))
+        return 0;
+    return read_integer(from, name, 1, max).value_or(0);
+}
+
+/// FNV-1a: the same for every program that opens the store.
+std::uint64_t fingerprint_of(std::initializer_list<std::string_view> texts) noexcept {
+    std::uint64_t hash = 14'695'981'039'346'656'037U;
+    const auto mix = [&](unsigned char byte) { hash = (hash ^ byte) * 1'099'511'628'211U; };
+    for (const std::string_view text : texts) {
+        for (const char c : text)
+            mix(static_cast<unsigned char>(c));
+        mix(0); // what follows is another text
+    }
+    return hash;
+}
+
 std::string default_key(json::value payload) {
-    if (payload.is(json::kind::string))
+    if (payload.is(json::kind::string) && payload.string().find('\0') == std::string_view::npos)
         return std::string(payload.string());
     std::string key;
     payload.append_canonical(key);
@@ -99,7 +152,7 @@ void check_queue_name(std::string_view name) {
 }
 
 new_job read_new_job(json::value from, const service_options& limits) {
-    check_object(from, "a job", {"payload", "key"});
+    check_object(from, "a job", {"payload", "key", "delay_ms", "priority"});
     const std::optional<json::value> payload = from.member("payload");
     if (!payload)
         throw invalid("a job needs a \"payload\"");
@@ -110,6 +163,8 @@ new_job read_new_job(json::value from, const service_options& limits) {
                       "the payload has " + std::to_string(result.payload.size()) +
                           " bytes; at most " + std::to_string(limits.payload_bytes_max));
     }
+    result.delay_ms = read_integer(from, "delay_ms", 0, limits.delay_max.count()).value_or(0);
+    result.priority = static_cast<int>(read_integer(from, "priority", 0, priority_max).value_or(0));
     const std::optional<json::value> key = from.member("key");
     if (!key) {
         result.key = default_key(*payload);
@@ -127,20 +182,61 @@ new_job read_new_job(json::value from, const service_options& limits) {
 }
 
 take_order read_take_order(json::value from, const service_options& limits) {
-    check_object(from, "a take", {"max", "wait_ms"});
+    check_object(from, "a take", {"max", "wait_ms", "lease_ms"});
     take_order result;
     if (const auto max = read_integer(from, "max", 1, static_cast<std::int64_t>(limits.take_max)))
-        result.max = static_cast<std::size_t>(*max);
+        result.wanted.max = static_cast<std::size_t>(*max);
     if (const auto wait = read_integer(from, "wait_ms", 0, limits.wait_max.count()))
         result.wait = std::chrono::milliseconds(*wait);
+    result.wanted.lease_ms =
+        read_integer(from, "lease_ms", 1, limits.lease_max.count()).value_or(0);
     return result;
 }
 
-acknowledgement read_acknowledgement(json::value from) {
+acknowledgement read_acknowledgement(json::value from, const service_options& limits) {
     check_object(from, "an acknowledgement", {"acks", "retries"});
     if (!from.member("acks") && !from.member("retries"))
         throw invalid("an acknowledgement needs \"acks\", \"retries\" or both");
-    return {read_leases(from, "acks"), read_leases(from, "retries")};
+    return {read_leases(from, "acks"), read_retries(from, limits)};
+}
+
+extension read_extension(json::value from, const service_options& limits) {
+    check_object(from, "an extension", {"leases", "lease_ms"});
+    if (!from.member("leases"))
+        throw invalid("an extension needs \"leases\"");
+    extension result;
+    result.leases = read_leases(from, "leases");
+    result.lease_ms = read_integer(from, "lease_ms", 1, limits.lease_max.count()).value_or(0);
+    return result;
+}
+
+queue_settings read_settings(json::value from, const service_options& limits) {
+    check_object(from, "a queue's settings",
+                 {"max_jobs", "max_attempts", "lease_ms", "payload_bytes_max", "paused"});
+    queue_settings result;
+    result.max_jobs = static_cast<std::uint64_t>(read_setting(from, "max_jobs", 1'000'000'000));
+    result.max_attempts = static_cast<std::uint32_t>(read_setting(from, "max_attempts", 1'000'000));
+    result.lease_ms = read_setting(from, "lease_ms", limits.lease_max.count());
+    result.payload_bytes_max = static_cast<std::uint64_t>(read_setting(
+        from, "payload_bytes_max", static_cast<std::int64_t>(limits.payload_bytes_max)));
+    if (const auto paused = from.member("paused")) {
+        check_kind(*paused, json::kind::boolean, "paused");
+        std::string text;
+        paused->append_text(text);
+        result.paused = text == "true";
+    }
+    return result;
+}
+
+idempotency read_token(std::string_view field, const new_job& job) {
+    if (field.size() >= 2 && field.starts_with('"') && field.ends_with('"'))
+        field = field.substr(1, field.size() - 2);
+    constexpr std::size_t size_max = 255;
+    const bool visible = std::ranges::all_of(field, [](char c) { return c > ' ' && c < '\x7f'; });
+    if (field.empty() || field.size() > size_max || !visible)
+        throw invalid("Idempotency-Key has to be 1 to 255 visible ASCII characters");
+    return {std::string(field), fingerprint_of({job.key, job.payload, std::to_string(job.delay_ms),
+                                                std::to_string(job.priority)})};
 }
 
 } // namespace jobs

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,26 +21,39 @@ namespace jobs {
 /// The name of a queue: 1 to 128 letters, digits, '.', '_', '-'. Throws problem.
 void check_queue_name(std::string_view name);
 
-struct new_job {
-    std::string key;
-    std::string payload; ///< JSON without white space
-};
-/// {"payload": any value, "key"?: string}. Without a key a text is its own key, and any other value
-/// has its canonical text as key.
+/// {"payload": any value, "key"?: string, "delay_ms"?: 0.., "priority"?: 0..9}. Without a key a
+/// text is its own key, and any other value (or a text with a zero character) has its canonical
+/// text as key.
 [[nodiscard]] new_job read_new_job(json::value from, const service_options& limits);
 
 struct take_order {
-    std::size_t max = 1;
+    take_request wanted{};
     std::chrono::milliseconds wait{0};
 };
-/// {"max"?: 1.., "wait_ms"?: 0..}
+/// {"max"?: 1.., "wait_ms"?: 0.., "lease_ms"?: 1..}
 [[nodiscard]] take_order read_take_order(json::value from, const service_options& limits);
 
 struct acknowledgement {
     std::vector<std::string> acks;
-    std::vector<std::string> retries;
+    std::vector<retry> retries;
 };
-/// {"acks"?: [{"lease_id": string}], "retries"?: [{"lease_id": string}]}, at least one of them.
-[[nodiscard]] acknowledgement read_acknowledgement(json::value from);
+/// {"acks"?: [{"lease_id": string}], "retries"?: [{"lease_id": string, "delay_ms"?: 0..,
+/// "error"?: string}]}, at least one of them.
+[[nodiscard]] acknowledgement read_acknowledgement(json::value from, const service_options& limits);
+
+struct extension {
+    std::vector<std::string> leases;
+    std::int64_t lease_ms = 0;
+};
+/// {"leases": [{"lease_id": string}], "lease_ms"?: 1..}
+[[nodiscard]] extension read_extension(json::value from, const service_options& limits);
+
+/// {"max_jobs"?, "max_attempts"?, "lease_ms"?, "payload_bytes_max"?: 1.. or null, "paused"?: bool}:
+/// what is not said, or null, is as usual.
+[[nodiscard]] queue_settings read_settings(json::value from, const service_options& limits);
+
+/// The value of an Idempotency-Key field: 1 to 255 visible ASCII characters, with quotes or
+/// without. Throws problem.
+[[nodiscard]] idempotency read_token(std::string_view field, const new_job& job);
 
 } // namespace jobs

@@ -9,13 +9,22 @@ namespace jobs {
 /// The queues of `served`, which outlives the router, as HTTP; to be mounted under a prefix
 /// ("/v1/queues"):
 ///
-///     GET  ""                every queue with its counts
-///     GET  "/{queue}"        counts, and the first of the queued and of those in progress
-///     POST "/{queue}/jobs"   one job as application/json, many as application/x-ndjson
-///     POST "/{queue}/take"   jobs to work on
-///     POST "/{queue}/ack"    what became of them
+///     GET    ""                          every queue with its counts
+///     GET    "/{queue}"                  settings and counts
+///     PUT    "/{queue}"                  sets it
+///     POST   "/{queue}/jobs"             one job as application/json, many as application/x-ndjson
+///     GET    "/{queue}/jobs"             jobs of one state
+///     GET    "/{queue}/jobs/{id}"        one job
+///     DELETE "/{queue}/jobs/{id}"        removes it
+///     POST   "/{queue}/take"             jobs to work on
+///     POST   "/{queue}/ack"              what became of them
+///     POST   "/{queue}/extend"           more time for them
+///     POST   "/{queue}/pause", "/resume", "/purge"
+///     GET    "/{queue}/dead"             jobs that have failed too often
+///     POST   "/{queue}/dead/{id}/retry"  tries one again
+///     GET    "/{queue}/events"           what happens, as server-sent events
 ///
-/// Errors are application/problem+json.
+/// Errors are application/problem+json (RFC 9457).
 [[nodiscard]] rota::http::router routes(service& served);
 
 } // namespace jobs

@@ -1,22 +1,25 @@
 #include "service.hpp"
 
-#include <array>
-#include <cerrno>
+#include <algorithm>
 #include <exception>
-#include <system_error>
-#include <utility>
-
-#include <sys/random.h>
+#include <optional>
 
 #include <rota/errors.hpp>
 #include <rota/routine.hpp>
 #include <rota/task_group.hpp>
 #include <rota/with_timeout.hpp>
+#include <rota/worker.hpp>
 
 namespace jobs {
 namespace {
 
-constexpr auto never = lease_book::time_point::max();
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+/// How many consumers one step of the store serves.
+constexpr std::size_t served_at_once = 256;
+/// After a store could not be used.
+constexpr time_ms until_tried_again_ms = 1'000;
 
 /// Passes a stop request on.
 struct pass_on {
@@ -25,85 +28,217 @@ struct pass_on {
 };
 using link = std::stop_callback<pass_on>;
 
-rota::task<job_queue::lease> take_up_to(std::shared_ptr<job_queue> queue, std::size_t max) {
-    job_queue::lease jobs = co_await queue->take_up_to(max);
-    co_return std::move(jobs);
-}
-
 rota::task<void> note_end(rota::task<void> of, bool* ended, std::stop_source then) {
     co_await std::move(of);
     *ended = true;
     then.request_stop();
 }
 
-void fill_with_random(std::span<unsigned char> bytes) {
-    while (!bytes.empty()) {
-        const ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
-        if (got < 0 && errno != EINTR)
-            throw std::system_error(errno, std::system_category(), "getrandom");
-        bytes = bytes.subspan(got < 0 ? 0 : static_cast<std::size_t>(got));
+rota::task<void> wait_for_change(rota::auto_event* change) { co_await change->wait(); }
+
+rota::task<void> wait_until_later(event_log* log, std::uint64_t number) {
+    co_await log->later(number);
+}
+
+/// Whether there may be jobs to be taken because of it.
+bool frees(const change& what) noexcept {
+    switch (what.kind) {
+    case change_kind::added:
+    case change_kind::retried:
+    case change_kind::expired:
+    case change_kind::abandoned:
+        return what.due == 0;
+    case change_kind::due:
+    case change_kind::revived:
+    case change_kind::resumed:
+    case change_kind::configured:
+        return true;
+    default:
+        return false;
     }
 }
 
+std::vector<std::string> leases_of(const std::vector<taken_job>& jobs) {
+    std::vector<std::string> ids;
+    ids.reserve(jobs.size());
+    for (const taken_job& job : jobs)
+        ids.push_back(job.lease_id);
+    return ids;
+}
+
+/// A consumer's place in a line, for as long as it waits. What comes for it and is not fetched goes
+/// back.
+class standing {
+public:
+    standing(service& by, watched_queue& queue, take_request wanted)
+        : by_(by), queue_(queue), place_(queue.line.join(wanted)) {}
+    standing(const standing&) = delete;
+    standing& operator=(const standing&) = delete;
+    ~standing() {
+        const std::vector<taken_job> left = queue_.line.leave(*place_);
+        if (!left.empty())
+            by_.backing().put_back(queue_.name, leases_of(left), false, by_.now());
+    }
+    [[nodiscard]] taker_line::place& place() const noexcept { return *place_; }
+
+private:
+    service& by_;
+    watched_queue& queue_;
+    taker_line::place_ptr place_;
+};
+
 } // namespace
 
+std::chrono::milliseconds steady_to_wall() {
+    const auto wall = std::chrono::system_clock::now().time_since_epoch();
+    const auto steady = std::chrono::steady_clock::now().time_since_epoch();
+    return duration_cast<milliseconds>(wall) - duration_cast<milliseconds>(steady);
+}
+
 delivery::~delivery() {
-    if (!ids_.empty())
-        service_->put_back(*queue_, ids_);
+    if (!leases_.empty())
+        service_->backing().put_back(queue_->name, std::move(leases_), true, service_->now());
+}
+
+service::service(jobs::store& jobs, service_options options)
+    : store_(jobs), options_(options), epoch_(now()) {
+    store_.listen(this);
+}
+
+service::~service() { store_.listen(nullptr); }
+
+// --- Time ---
+
+time_ms service::now() const noexcept {
+    const rota::worker* const here = rota::worker::current();
+    const auto steady = here != nullptr ? here->now() : std::chrono::steady_clock::now();
+    return (duration_cast<milliseconds>(steady.time_since_epoch()) + options_.wall_offset).count();
+}
+
+std::chrono::steady_clock::time_point service::steady(time_ms when) const noexcept {
+    return std::chrono::steady_clock::time_point(milliseconds(when) - options_.wall_offset);
+}
+
+void service::plan(time_ms due) noexcept {
+    const std::lock_guard guard(plan_lock_);
+    if (due < planned_) {
+        planned_ = due;
+        earlier_.notify();
+    }
+}
+
+rota::task<void> service::end_leases() {
+    for (;;) {
+        {
+            const std::lock_guard guard(plan_lock_);
+            planned_ = never; // what becomes due from here on is planned for
+        }
+        time_ms next = now() + until_tried_again_ms;
+        try {
+            rota::task<time_ms> passing = store_.pass_time(now());
+            next = co_await std::move(passing);
+        } catch (const store_error&) {
+        }
+        {
+            const std::lock_guard guard(plan_lock_);
+            next = planned_ = std::min(planned_, next);
+        }
+        rota::task<void> change = wait_for_change(&earlier_);
+        try {
+            if (next == never) {
+                co_await std::move(change);
+            } else {
+                co_await rota::with_deadline(steady(next), std::move(change));
+            }
+        } catch (const rota::timed_out&) { // something has ended
+        }
+    }
 }
 
 // --- Queues ---
 
-std::shared_ptr<job_queue> service::find(std::string_view name) const {
-    const std::shared_lock guard(lock_);
-    const auto found = queues_.find(name);
-    return found == queues_.end() ? nullptr : found->second;
-}
-
-std::shared_ptr<job_queue> service::open(std::string_view name) {
-    if (std::shared_ptr<job_queue> queue = find(name))
-        return queue;
+watched_ptr service::open(std::string_view name) {
+    {
+        const std::shared_lock guard(lock_);
+        if (const auto found = queues_.find(name); found != queues_.end())
+            return found->second;
+    }
     const std::unique_lock guard(lock_);
     if (const auto found = queues_.find(name); found != queues_.end())
         return found->second;
-    if (queues_.size() >= options_.queues_max)
-        forget_unused();
-    if (queues_.size() >= options_.queues_max)
-        return nullptr;
-    auto queue =
-        std::make_shared<job_queue>(rota::job_queue_options{.max_jobs = options_.jobs_max});
-    return queues_.emplace(std::string(name), std::move(queue)).first->second;
-}
-
-/// Queues without jobs that only the map refers to: whoever uses one has a reference of his own,
-/// and gets it under the lock that is held here.
-void service::forget_unused() {
-    std::erase_if(queues_, [](const auto& named) {
-        if (named.second.use_count() > 1)
-            return false;
-        const rota::job_counts counts = named.second->counts();
-        return counts.queued + counts.in_progress == 0;
-    });
-}
-
-std::vector<queue_summary> service::queues() const {
-    std::vector<std::pair<std::string, std::shared_ptr<job_queue>>> all;
-    {
-        const std::shared_lock guard(lock_);
-        all.assign(queues_.begin(), queues_.end());
+    if (queues_.size() >= options_.watched_max) {
+        // Whoever uses one has a reference of his own, and gets it under the lock.
+        std::erase_if(queues_, [](const auto& named) { return named.second.use_count() == 1; });
     }
-    std::vector<queue_summary> result;
-    result.reserve(all.size());
-    for (auto& [name, queue] : all)
-        result.push_back({std::move(name), queue->counts()});
-    return result;
+    if (queues_.size() >= options_.watched_max)
+        return nullptr;
+    auto made = std::make_shared<watched_queue>(std::string(name), options_.events_kept);
+    return queues_.emplace(std::string(name), std::move(made)).first->second;
+}
+
+void service::changed(std::span<const change> what) noexcept {
+    while (!what.empty()) {
+        const std::string& name = *what.front().queue;
+        const auto end =
+            std::ranges::find_if(what, [&](const change& c) { return *c.queue != name; });
+        const auto count = static_cast<std::size_t>(end - what.begin());
+        const watched_ptr queue = open(name);
+        bool freed = false;
+        for (const change& each : what.first(count)) {
+            if (queue)
+                queue->log.add(each);
+            if (each.due != 0)
+                plan(each.due + 1);
+            freed |= frees(each);
+        }
+        if (queue && freed)
+            queue->line.changed();
+        what = what.subspan(count);
+    }
 }
 
 // --- Taking ---
 
-rota::task<job_queue::lease> service::wait_for_jobs(std::shared_ptr<job_queue> queue,
-                                                    std::size_t max, std::chrono::milliseconds wait,
-                                                    rota::task<void> client_gone) {
+rota::task<std::vector<taken_job>> service::take_now(watched_ptr queue, take_request wanted) {
+    std::vector<taken_job> jobs;
+    if (!queue->line.empty())
+        co_return std::move(jobs);
+    std::vector<take_request> all(1, wanted);
+    rota::task<std::vector<std::vector<taken_job>>> taking =
+        store_.take(queue->name, std::move(all), now());
+    std::vector<std::vector<taken_job>> got = co_await std::move(taking);
+    co_return std::move(got.front());
+}
+
+rota::task<std::vector<taken_job>> service::stand_in_line(watched_ptr queue, take_request wanted) {
+    taker_line& line = queue->line;
+    const standing here(*this, *queue, wanted);
+    std::vector<taken_job> jobs;
+    while (jobs.empty()) {
+        co_await line.turn(here.place());
+        jobs = line.jobs(here.place());
+        if (!jobs.empty())
+            break;
+        // It leads.
+        const std::vector<taker_line::place_ptr> asked = line.ask(served_at_once);
+        std::vector<take_request> all;
+        all.reserve(asked.size());
+        for (const taker_line::place_ptr& each : asked)
+            all.push_back(taker_line::wanted(*each));
+        rota::task<std::vector<std::vector<taken_job>>> taking =
+            store_.take(queue->name, std::move(all), now());
+        std::vector<std::vector<taken_job>> got = co_await std::move(taking);
+        std::vector<std::string> unwanted = line.answer(asked, std::move(got));
+        if (!unwanted.empty())
+            store_.put_back(queue->name, std::move(unwanted), false, now());
+        jobs = line.jobs(here.place()); // before a stop request is looked at
+    }
+    co_return std::move(jobs);
+}
+
+rota::task<std::vector<taken_job>> service::wait_for_jobs(watched_ptr queue, take_request wanted,
+                                                          milliseconds wait,
+                                                          rota::task<void> client_gone) {
     const std::stop_token stopped = co_await rota::current_stop_token;
     std::stop_source enough;
     const link on_stop(stopped, pass_on{enough});
@@ -113,11 +248,11 @@ rota::task<job_queue::lease> service::wait_for_jobs(std::shared_ptr<job_queue> q
     rota::task_group beside(co_await rota::current_context);
     beside.spawn(note_end(std::move(client_gone), &gone, enough), "take: is the client there");
 
-    job_queue::lease jobs;
+    std::vector<taken_job> jobs;
     std::exception_ptr error;
     try {
-        rota::task<job_queue::lease> taking =
-            rota::with_timeout(wait, take_up_to(std::move(queue), max));
+        rota::task<std::vector<taken_job>> taking =
+            rota::with_timeout(wait, stand_in_line(queue, wanted));
         jobs = co_await taking.under(token);
     } catch (const rota::timed_out&) {           // there were none
     } catch (const rota::operation_cancelled&) { // nobody wants them any more
@@ -128,94 +263,34 @@ rota::task<job_queue::lease> service::wait_for_jobs(std::shared_ptr<job_queue> q
     co_await beside.ended();
     if (error)
         std::rethrow_exception(error);
-    if (stopped.stop_requested())
+    const bool cancelled = stopped.stop_requested();
+    if ((gone || cancelled) && !jobs.empty()) {
+        store_.put_back(queue->name, leases_of(jobs), false, now());
+        jobs.clear();
+    }
+    if (cancelled)
         throw rota::operation_cancelled();
-    if (gone)
-        jobs.put_back();
     co_return std::move(jobs);
 }
 
-std::vector<std::string> service::new_lease_ids(std::size_t count) {
-    constexpr std::string_view hex = "0123456789abcdef";
-    std::vector<std::string> ids(count);
-    std::array<unsigned char, 16> bytes{};
-    for (std::string& id : ids) {
-        fill_with_random(bytes);
-        id.reserve(2 * bytes.size());
-        for (const unsigned char byte : bytes) {
-            id += hex[byte >> 4];
-            id += hex[byte & 15];
-        }
+rota::task<bool> service::wait_for_event(watched_ptr queue, std::uint64_t after,
+                                         milliseconds wait) {
+    const std::stop_token stopped = co_await rota::current_stop_token;
+    std::stop_source enough;
+    const link on_stop(stopped, pass_on{enough});
+    const link on_drain(draining_.get_token(), pass_on{enough});
+    const std::stop_token token = enough.get_token();
+    bool there = false;
+    try {
+        rota::task<void> waiting = rota::with_timeout(wait, wait_until_later(&queue->log, after));
+        co_await waiting.under(token);
+        there = true;
+    } catch (const rota::timed_out&) {
+    } catch (const rota::operation_cancelled&) {
     }
-    return ids;
-}
-
-delivery service::hand_out(std::shared_ptr<job_queue> queue, job_queue::lease jobs,
-                           std::vector<std::string> ids, lease_book::time_point now) {
-    const auto deadline = now + options_.lease;
-    bool earlier = false;
-    for (const std::string& id : ids)
-        earlier |= leases_.add(id, *queue, jobs.split_front(), deadline);
-    if (earlier)
-        earlier_end_.notify();
-    return delivery(*this, std::move(queue), std::move(ids));
-}
-
-acknowledged service::acknowledge(const job_queue& queue, std::span<const std::string> acks,
-                                  std::span<const std::string> retries) {
-    acknowledged result;
-    for (const std::string& id : acks) {
-        if (std::optional<job_queue::lease> job = leases_.remove(id, queue)) {
-            job->commit();
-            ++result.acked;
-        } else {
-            result.lost.push_back(id);
-        }
-    }
-    for (const std::string& id : retries) {
-        if (std::optional<job_queue::lease> job = leases_.remove(id, queue)) {
-            job->put_back();
-            ++result.retried;
-        } else {
-            result.lost.push_back(id);
-        }
-    }
-    return result;
-}
-
-void service::put_back(const job_queue& queue, std::span<const std::string> ids) noexcept {
-    for (const std::string& id : ids) {
-        if (std::optional<job_queue::lease> job = leases_.remove(id, queue))
-            job->put_back();
-    }
-}
-
-// --- The end of leases ---
-
-void service::put_back_ended(lease_book::time_point now) {
-    std::vector<job_queue::lease> ended = leases_.remove_ended(now);
-    for (job_queue::lease& job : ended)
-        job.put_back();
-    expired_.fetch_add(ended.size(), std::memory_order_relaxed);
-}
-
-rota::task<void> service::wait_for(rota::auto_event* change) { co_await change->wait(); }
-
-rota::task<void> service::end_leases() {
-    rota::routine& self = co_await rota::current_routine;
-    for (;;) {
-        put_back_ended(self.home().now());
-        const lease_book::time_point next = leases_.next_end();
-        rota::task<void> change = wait_for(&earlier_end_);
-        try {
-            if (next == never) {
-                co_await std::move(change);
-            } else {
-                co_await rota::with_deadline(next, std::move(change));
-            }
-        } catch (const rota::timed_out&) { // a lease has ended
-        }
-    }
+    if (stopped.stop_requested())
+        throw rota::operation_cancelled();
+    co_return there;
 }
 
 } // namespace jobs

@@ -1,126 +1,138 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rota/auto_event.hpp>
 #include <rota/task.hpp>
 
-#include "lease_book.hpp"
+#include "event_log.hpp"
+#include "store.hpp"
+#include "taker_line.hpp"
 
 namespace jobs {
 
+/// From the machine's steady clock to the time of day, now.
+[[nodiscard]] std::chrono::milliseconds steady_to_wall();
+
 struct service_options {
-    std::chrono::milliseconds lease{30'000};    ///< how long a job may be held before it comes back
-    std::size_t jobs_max = 10'000'000;          ///< of one queue, queued and in progress
-    std::size_t queues_max = 10'000;            ///< more are refused
-    std::size_t payload_bytes_max = 262'144;    ///< without white space
-    std::size_t key_bytes_max = 512;            ///< of a key that is given
-    std::size_t request_bytes_max = 1'048'576;  ///< one request's content, or one line of many
-    std::size_t take_max = 1'000;               ///< jobs given out at once
-    std::chrono::milliseconds wait_max{60'000}; ///< for a job to come
-};
-
-struct acknowledged {
-    std::size_t acked = 0;
-    std::size_t retried = 0;
-    std::vector<std::string> lost; ///< leases that had ended, or never were
-};
-
-struct queue_summary {
-    std::string name;
-    rota::job_counts counts;
+    std::size_t payload_bytes_max = 262'144;         ///< without white space
+    std::size_t key_bytes_max = 512;                 ///< of a key that is given
+    std::size_t error_bytes_max = 4'096;             ///< that comes with a retry
+    std::size_t request_bytes_max = 1'048'576;       ///< one request's content, or one line of many
+    std::size_t take_max = 1'000;                    ///< jobs given out at once
+    std::chrono::milliseconds wait_max{60'000};      ///< for a job to come
+    std::chrono::milliseconds lease_max{43'200'000}; ///< 12 hours
+    std::chrono::milliseconds delay_max{2'592'000'000}; ///< 30 days
+    std::size_t watched_max = 20'000; ///< queues in use at once, whether they hold jobs or not
+    std::size_t events_kept = 500;    ///< of each queue
+    /// What is added to the workers' clock to get the time of day, which the store works with. Set
+    /// once: who changes the machine's time of day changes no lease.
+    std::chrono::milliseconds wall_offset = steady_to_wall();
 };
 
 class service;
+
+/// What a service knows of a queue besides what the store does: who waits for jobs, who watches.
+struct watched_queue {
+    watched_queue(std::string n, std::size_t events_kept) : name(std::move(n)), log(events_kept) {}
+    const std::string name;
+    taker_line line;
+    event_log log;
+};
+using watched_ptr = std::shared_ptr<watched_queue>;
 
 /// Leases whose ids are on their way to a consumer. Unless delivered() is called their jobs are put
 /// back at the end. Move-only; one thread at a time; the service outlives it.
 class delivery {
 public:
-    delivery(service& owner, std::shared_ptr<job_queue> queue,
-             std::vector<std::string> ids) noexcept
-        : service_(&owner), queue_(std::move(queue)), ids_(std::move(ids)) {}
+    delivery(service& owner, watched_ptr queue, std::vector<std::string> leases) noexcept
+        : service_(&owner), queue_(std::move(queue)), leases_(std::move(leases)) {}
     delivery(delivery&&) noexcept = default;
     delivery& operator=(delivery&&) = delete;
     ~delivery();
-    void delivered() noexcept { ids_.clear(); }
+    void delivered() noexcept { leases_.clear(); }
 
 private:
     service* service_;
-    std::shared_ptr<job_queue> queue_;
-    std::vector<std::string> ids_; // moved from: empty
+    watched_ptr queue_;
+    std::vector<std::string> leases_; // moved from: empty
 };
 
-/// Distinct job queues by name, with leases that end. Knows nothing of HTTP.
+/// Distinct job queues by name, over a store: lets consumers wait, in order, and ends leases and
+/// delays at their time. Knows nothing of HTTP. Reads no clock but the workers'.
 ///
-/// A queue exists from first use; one that is empty and that nobody uses may be forgotten when
-/// there are too many. Any thread, but for what suspends: that is for routines.
-class service {
+/// What does not wait is done with the store itself: backing(), with the time of now(). Any thread,
+/// but for what suspends: that is for routines.
+class service final : private store_listener {
 public:
-    explicit service(service_options options = {}) : options_(options) {}
+    /// `jobs` is this service's alone, and outlives it.
+    explicit service(store& jobs, service_options options = {});
     service(const service&) = delete;
     service& operator=(const service&) = delete;
+    ~service();
 
     [[nodiscard]] const service_options& options() const noexcept { return options_; }
+    [[nodiscard]] jobs::store& backing() const noexcept { return store_; }
+    /// The time of day, by the clock of the worker that calls, or of the machine.
+    [[nodiscard]] time_ms now() const noexcept;
+    /// When that time is, by the workers' clock.
+    [[nodiscard]] std::chrono::steady_clock::time_point steady(time_ms when) const noexcept;
+    /// Tells one service from another, for the ids of events: when it was made.
+    [[nodiscard]] time_ms epoch() const noexcept { return epoch_; }
 
-    /// Puts the jobs of ended leases back, when they end. To be run as one routine for as long as
-    /// the service is used; ends by operation_cancelled.
+    /// Ends leases and delays at their time. To be run as one routine for as long as the service is
+    /// used; ends by operation_cancelled.
     [[nodiscard]] rota::task<void> end_leases();
-    /// From now on nobody waits for jobs; those who do get none. Idempotent.
+    /// From now on nobody waits for jobs or events; those who do get none. Idempotent.
     void drain() noexcept { draining_.request_stop(); }
+    [[nodiscard]] std::stop_token drain_token() const noexcept { return draining_.get_token(); }
 
-    /// The queue of that name, made if need be; null if there are too many.
-    [[nodiscard]] std::shared_ptr<job_queue> open(std::string_view name);
-    /// The queue of that name, null if there is none.
-    [[nodiscard]] std::shared_ptr<job_queue> find(std::string_view name) const;
-    /// Every queue, by name.
-    [[nodiscard]] std::vector<queue_summary> queues() const;
+    /// The queue of that name, whether the store has it yet or not; null if too many are in use.
+    [[nodiscard]] watched_ptr open(std::string_view name);
 
-    /// At least one job, `max` at most, as soon as there are any; none after `wait`, on drain(), or
-    /// as soon as `client_gone` ends. Jobs that come too late for that stay where they are.
-    [[nodiscard]] rota::task<job_queue::lease> wait_for_jobs(std::shared_ptr<job_queue> queue,
-                                                             std::size_t max,
-                                                             std::chrono::milliseconds wait,
-                                                             rota::task<void> client_gone);
-    /// Fresh ids for `count` leases: nobody can guess one.
-    [[nodiscard]] static std::vector<std::string> new_lease_ids(std::size_t count);
-    /// Starts a lease for each of `jobs`, under `ids`, in order.
-    [[nodiscard]] delivery hand_out(std::shared_ptr<job_queue> queue, job_queue::lease jobs,
-                                    std::vector<std::string> ids, lease_book::time_point now);
-    /// Ends leases: the jobs of `acks` are done, those of `retries` go back to their places.
-    acknowledged acknowledge(const job_queue& queue, std::span<const std::string> acks,
-                             std::span<const std::string> retries);
-    /// The jobs of leases that nobody was told of go back to their places.
-    void put_back(const job_queue& queue, std::span<const std::string> ids) noexcept;
-    /// How many jobs have been put back because their lease had ended.
-    [[nodiscard]] std::uint64_t expired() const noexcept {
-        return expired_.load(std::memory_order_relaxed);
-    }
+    /// At least one job, `wanted.max` at most, as soon as there are any; none after `wait`, on
+    /// drain(), or as soon as `client_gone` ends. Jobs that come too late for that go back as if
+    /// they had not been taken. Throws store_error.
+    [[nodiscard]] rota::task<std::vector<taken_job>> wait_for_jobs(watched_ptr queue,
+                                                                   take_request wanted,
+                                                                   std::chrono::milliseconds wait,
+                                                                   rota::task<void> client_gone);
+    /// Jobs that are there now, if nobody waits for them.
+    [[nodiscard]] rota::task<std::vector<taken_job>> take_now(watched_ptr queue,
+                                                              take_request wanted);
+    /// Waits until the queue has an event behind number `after`: true; false after `wait` or on
+    /// drain().
+    [[nodiscard]] rota::task<bool> wait_for_event(watched_ptr queue, std::uint64_t after,
+                                                  std::chrono::milliseconds wait);
 
 private:
-    void forget_unused();
-    void put_back_ended(lease_book::time_point now);
-    static rota::task<void> wait_for(rota::auto_event* change);
+    void changed(std::span<const change> what) noexcept override;
+    void plan(time_ms due) noexcept;
+    rota::task<std::vector<taken_job>> stand_in_line(watched_ptr queue, take_request wanted);
 
+    jobs::store& store_;
     const service_options options_;
+    const time_ms epoch_;
     std::stop_source draining_;
-    lease_book leases_;
-    rota::auto_event earlier_end_; // the next lease ends earlier than the one before
-    std::atomic<std::uint64_t> expired_{0};
+
+    std::mutex plan_lock_;     // guards what follows
+    time_ms planned_ = 0;      // when the store is to be called next
+    rota::auto_event earlier_; // it is planned for earlier than before
 
     mutable std::shared_mutex lock_; // guards what follows
-    std::map<std::string, std::shared_ptr<job_queue>, std::less<>> queues_;
+    std::map<std::string, watched_ptr, std::less<>> queues_;
 };
 
 } // namespace jobs

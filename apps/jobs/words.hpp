@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include <rota/job_store.hpp>
+#include "store.hpp"
 
 namespace jobs {
 
@@ -12,21 +13,22 @@ namespace jobs {
 
 /// Ids are text for clients: they need not know what they are made of.
 [[nodiscard]] inline std::string id_text(std::uint64_t id) { return std::to_string(id); }
+/// What id_text() made; nothing if it did not make that.
+[[nodiscard]] std::optional<std::uint64_t> read_id(std::string_view text) noexcept;
 
-[[nodiscard]] inline std::string_view state_of(const rota::job_status& status) noexcept {
-    return status.in_progress ? "in_progress" : "queued";
-}
+[[nodiscard]] std::string_view to_string(job_state state) noexcept;
+[[nodiscard]] std::optional<job_state> read_state(std::string_view text) noexcept;
+[[nodiscard]] std::string_view to_string(change_kind kind) noexcept;
 
-/// Why a job was not added.
-[[nodiscard]] inline std::string_view reason_of(rota::add_outcome outcome) noexcept {
-    switch (outcome) {
-    case rota::add_outcome::duplicate:
-        return "duplicate";
-    case rota::add_outcome::full:
-        return "queue_full";
-    default:
-        return "closed";
-    }
-}
+/// Why a job was not added: a code and a sentence.
+struct refusal_words {
+    int status;
+    std::string_view code;
+    std::string_view detail;
+};
+[[nodiscard]] refusal_words words_of(add_outcome outcome) noexcept;
+
+/// A time as RFC 3339 has it, in UTC with milliseconds: 2026-01-31T23:59:59.999Z. Years 0 to 9999.
+[[nodiscard]] std::string time_text(time_ms when);
 
 } // namespace jobs

@@ -19,7 +19,8 @@ COLLECTED = re.compile(r"Collected : (\d+)")
 def command(program, folder):
     """Valgrind on the server: one worker, and epoll, for valgrind knows no io_uring."""
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out"]
-    server = [str(program), "--host", "127.0.0.1", "--port", "0", "--port-file", f"{folder}/port"]
+    server = [str(program), "--host", "127.0.0.1", "--port", "0", "--port-file", f"{folder}/port",
+              "--store", "memory"]
     return [*valgrind, *server, "--workers", "1", "--backend", "epoll", "--log-level", "warning"]
 
 

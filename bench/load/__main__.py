@@ -56,7 +56,7 @@ def parse_arguments():
         help="those with pipelining, CONNECTIONSxDEPTH, or none (default: %(default)s)")
     add("--rate", type=float, metavar="N",
         help="requests a second of the workload paced (default: "
-        f"{rounds.SHARE_OF_PEAK:.0%} of what the baseline answers at most, measured before)")
+        f"{rounds.SHARE_OF_PEAK:.0%}% of what the baseline answers at most, measured before)")
     add("--seconds", type=int, metavar="N", help="length of a measurement (default: 3)")
     add("--rounds", type=int, metavar="N", help="rounds that count (default: 5)")
     add("--pin", action=argparse.BooleanOptionalAction, default=True,

@@ -6,8 +6,6 @@
 
 #include <sys/resource.h>
 
-#include <rota/quiet_thread.hpp>
-
 namespace rota {
 
 blocking_pool::blocking_pool(std::size_t threads_max, int nice)
@@ -77,7 +75,7 @@ void blocking_pool::serve() {
 }
 
 void blocking_pool::stop() noexcept {
-    std::vector<std::jthread> ending;
+    std::vector<quiet_thread> ending;
     {
         const std::lock_guard guard(lock_);
         stopping_ = true;

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <stdexcept>
+#include <utility>
 
 namespace rota {
 namespace {
@@ -52,7 +53,24 @@ private:
     bool started_ = false;
 };
 
+constinit std::mutex registries_lock;
+
 } // namespace
+
+constinit routine_registry* detail::first_registry = nullptr;
+
+routine_registry::routine_registry() {
+    const std::lock_guard guard(registries_lock);
+    next_registry_ = std::exchange(detail::first_registry, this);
+}
+
+routine_registry::~routine_registry() {
+    const std::lock_guard guard(registries_lock);
+    routine_registry** at = &detail::first_registry;
+    while (*at != this)
+        at = &(*at)->next_registry_;
+    *at = next_registry_;
+}
 
 void routine_registry::add(routine& r) {
     bool stopping = false;
@@ -96,6 +114,15 @@ std::vector<blocked_routine> routine_registry::blocked() const {
             result.push_back(std::move(*b));
     }
     return result;
+}
+
+blocked_routine routine_registry::describe(const runnable* step) const {
+    const std::lock_guard guard(lock_);
+    for (const routine* r = first_; r != nullptr; r = r->next_in_registry_) {
+        if (r == step)
+            return r->last_wait();
+    }
+    return {};
 }
 
 void routine_registry::request_stop_all() {

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <initializer_list>
+#include <thread>
 #include <utility>
 
 #include <pthread.h>
@@ -9,13 +10,14 @@
 namespace rota {
 namespace {
 
-/// Blocks signals on this thread as long as it lives; not those by which a fault shows.
+/// Blocks signals on this thread as long as it lives; not those by which a fault shows, nor the one
+/// by which stack_trace.hpp asks a thread where it is.
 class blocked_signals {
 public:
     blocked_signals() noexcept {
         sigset_t blocked;
         ::sigfillset(&blocked);
-        for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
+        for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGURG}) {
             ::sigdelset(&blocked, fault);
         }
         ::pthread_sigmask(SIG_SETMASK, &blocked, &before_);
@@ -30,11 +32,26 @@ private:
 
 } // namespace
 
-std::jthread start_quiet_thread(const std::string& name, std::function<void()> body) {
+struct quiet_thread::running {
+    std::jthread thread;
+};
+
+quiet_thread::quiet_thread() noexcept = default;
+quiet_thread::quiet_thread(quiet_thread&& other) noexcept = default;
+quiet_thread& quiet_thread::operator=(quiet_thread&& other) noexcept = default;
+quiet_thread::~quiet_thread() = default;
+
+void quiet_thread::join() {
+    running_->thread.join();
+    running_.reset();
+}
+
+quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body) {
     const blocked_signals inherited;
-    std::jthread thread(std::move(body));
-    ::pthread_setname_np(thread.native_handle(), name.substr(0, 15).c_str());
-    return thread;
+    quiet_thread started;
+    started.running_ = std::make_unique<quiet_thread::running>(std::jthread(std::move(body)));
+    ::pthread_setname_np(started.running_->thread.native_handle(), name.substr(0, 15).c_str());
+    return started;
 }
 
 } // namespace rota

@@ -58,11 +58,10 @@ void routine::yield(std::coroutine_handle<> resume_point) noexcept {
     make_ready();
 }
 
-std::optional<blocked_routine> routine::blocked_on() const {
+blocked_routine routine::last_wait() const {
+    const auto text = [](const char* t) { return std::string(t != nullptr ? t : ""); };
     for (;;) {
         const std::uint32_t before = version_.load(std::memory_order_acquire);
-        if (state() != routine_state::blocked)
-            return std::nullopt;
         const char* const what = what_.load(std::memory_order_acquire);
         const char* const function_name = function_.load(std::memory_order_acquire);
         const char* const file = file_.load(std::memory_order_acquire);
@@ -73,13 +72,24 @@ std::optional<blocked_routine> routine::blocked_on() const {
         return blocked_routine{
             .id = id_,
             .name = name_,
-            .what = what,
-            .function = function_name,
-            .file = file,
+            .what = text(what),
+            .function = text(function_name),
+            .file = text(file),
             .line = line,
             .since = worker::time_point(worker::time_point::duration(since)),
             .worker = home_.index(),
         };
+    }
+}
+
+std::optional<blocked_routine> routine::blocked_on() const {
+    for (;;) {
+        const std::uint32_t before = version_.load(std::memory_order_acquire);
+        if (state() != routine_state::blocked)
+            return std::nullopt;
+        blocked_routine last = last_wait();
+        if (version_.load(std::memory_order_relaxed) == before)
+            return last;
     }
 }
 

@@ -1,12 +1,12 @@
 #include <rota/runtime.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <sched.h>
-
-#include <rota/quiet_thread.hpp>
 
 namespace rota {
 namespace {
@@ -30,12 +30,31 @@ std::size_t blocking_threads_wanted(const runtime_options& options) noexcept {
     return std::max<std::size_t>(16, 4 * std::min(workers_wanted(options), runtime::max_workers));
 }
 
+void write_to_stderr(const stall_report& report) {
+    std::fprintf(stderr, "rota: %s\n", to_string(report).c_str());
+}
+
+/// The worker's load; one that is held up is the last to get something new.
+load load_of(const worker& w) noexcept {
+    constexpr std::size_t a_lot = 1'000'000'000;
+    load l = w.load();
+    if (w.held_up())
+        l.runnable += a_lot;
+    return l;
+}
+
+stall_watch::options watch_options(const runtime_options& options) {
+    return {.limit = options.stall_limit,
+            .on_stall = options.on_stall ? options.on_stall : write_to_stderr,
+            .on_tick = options.on_tick};
+}
+
 } // namespace
 
 runtime::runtime(runtime_options options)
     : executor(options.on_error), options_(std::move(options)),
       blocking_(blocking_threads_wanted(options_), options_.blocking_nice),
-      scheduler_(options_.batch_size) {
+      watch_(watch_options(options_), registry_), scheduler_(options_.batch_size) {
     const std::size_t count = workers_wanted(options_);
     if (count > max_workers)
         throw std::invalid_argument("runtime: more than 256 workers");
@@ -54,6 +73,8 @@ void runtime::add_worker() {
     auto sleeper = options_.make_parking ? options_.make_parking(index)
                                          : std::unique_ptr<parking>(std::make_unique<parker>());
     auto shard = std::make_unique<worker>(index, time_source::steady(), std::move(sleeper));
+    shard->set_watch(&watch_);
+    watch_.add(*shard);
     if (observer_) {
         observer_(*shard);
     }
@@ -85,6 +106,7 @@ void runtime::start() {
     if (running_ || stopped_)
         return;
     running_ = true;
+    watch_.start();
     for (slot& s : slots_)
         start_thread(s);
 }
@@ -112,6 +134,7 @@ void runtime::stop() {
             s.thread.join();
     }
     blocking_.stop();
+    watch_.stop();
 }
 
 void runtime::set_workers(std::size_t count) {
@@ -172,7 +195,7 @@ worker* runtime::worker_at(std::size_t index) const {
 assignment runtime::assign() {
     const std::lock_guard guard(lock_);
     const std::size_t picked = scheduler_.pick(
-        active_.size(), [this](std::size_t i) { return slots_[active_[i]].shard->load(); });
+        active_.size(), [this](std::size_t i) { return load_of(*slots_[active_[i]].shard); });
     return assignment(*slots_[active_[picked]].shard);
 }
 

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include <unistd.h>
+
+#include <rota/stall_watch.hpp>
+
 namespace rota {
 namespace {
 
 thread_local worker* held = nullptr;
+thread_local int own_thread = 0;                        // man 2 gettid, once it has been asked for
 thread_local std::vector<worker*>* posted_to = nullptr; // while wakes are put off
 
 constexpr std::size_t steps_per_turn = 64;
@@ -49,6 +54,9 @@ worker* worker::current() noexcept { return held; }
 worker* worker::hold() noexcept {
     worker* const before = held;
     held = this;
+    if (own_thread == 0)
+        own_thread = ::gettid();
+    thread_.store(own_thread, std::memory_order_relaxed);
     return before;
 }
 
@@ -81,12 +89,26 @@ worker::put_off_wakes::put_off_wakes(std::vector<worker*>& posted) noexcept { po
 
 worker::put_off_wakes::~put_off_wakes() { posted_to = nullptr; }
 
-void worker::notify() noexcept {
+/// Takes the baton if nobody has it. Each change from parked goes through here.
+bool worker::take(baton as) noexcept {
     baton seen = baton::parked;
-    if (baton_.load(std::memory_order_seq_cst) == baton::parked &&
-        baton_.compare_exchange_strong(seen, baton::running, std::memory_order_seq_cst)) {
+    if (!baton_.compare_exchange_strong(seen, as, std::memory_order_seq_cst))
+        return false;
+    if (watch_ != nullptr)
+        watch_->worker_woke();
+    return true;
+}
+
+void worker::notify() noexcept {
+    if (baton_.load(std::memory_order_seq_cst) == baton::parked && take(baton::running))
         parking_->notify();
-    }
+}
+
+worker::pulse worker::read_pulse() const noexcept {
+    const std::uint64_t steps = steps_.load(std::memory_order_acquire);
+    return {.step = step_.load(std::memory_order_relaxed),
+            .steps = steps,
+            .thread = thread_.load(std::memory_order_relaxed)};
 }
 
 struct load worker::load() const noexcept {
@@ -128,9 +150,12 @@ std::size_t worker::turn(std::size_t steps) noexcept {
         if (next == nullptr)
             break;
         count_queued(-1);
+        step_.store(next, std::memory_order_relaxed);
+        steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
         (*next)();
         ++ran;
     }
+    step_.store(nullptr, std::memory_order_relaxed);
     if (events != 0 || ran != 0)
         note_cost(std::max(events, ran), time_.now() - turn_time_);
     return ran;
@@ -209,8 +234,7 @@ void worker::sleep() noexcept {
     restore(nullptr);
     baton_.store(baton::parked, std::memory_order_seq_cst);
     const bool wanted = !inbox_.empty() || !completions_.empty() || drained();
-    baton seen = baton::parked;
-    if (!wanted || !baton_.compare_exchange_strong(seen, baton::running)) {
+    if (!wanted || !take(baton::running)) {
         await_baton(deadline);
     }
     hold();
@@ -219,20 +243,21 @@ void worker::sleep() noexcept {
 void worker::await_baton(time_point deadline) noexcept {
     // A permit means that the word is `running`, for us. Without one the deadline has passed.
     while (!parking_->wait_until(deadline)) {
-        baton seen = baton::parked;
-        if (baton_.compare_exchange_strong(seen, baton::running)) {
+        if (take(baton::running))
             return;
-        }
         // `running`: the permit is on its way. `lent`: the read side will soon give the baton back.
-        deadline =
-            seen == baton::running ? time_point::max() : time_.now() + std::chrono::milliseconds(1);
+        deadline = state() == baton::running ? time_point::max()
+                                             : time_.now() + std::chrono::milliseconds(1);
     }
 }
 
 bool worker::try_lend() noexcept {
-    baton seen = baton::parked;
-    return baton_.load(std::memory_order_relaxed) == baton::parked &&
-           baton_.compare_exchange_strong(seen, baton::lent, std::memory_order_seq_cst);
+    return baton_.load(std::memory_order_relaxed) == baton::parked && take(baton::lent);
+}
+
+void worker::pass_on() noexcept {
+    baton_.store(baton::running, std::memory_order_seq_cst);
+    parking_->notify();
 }
 
 void worker::run_lent(std::chrono::nanoseconds budget) noexcept {
@@ -253,8 +278,7 @@ void worker::run_lent(std::chrono::nanoseconds budget) noexcept {
             }
             // Too long for the read side: the rest is for the worker's own thread.
             restore(before);
-            baton_.store(baton::running, std::memory_order_seq_cst);
-            parking_->notify();
+            pass_on();
             return;
         }
         const std::int64_t next = count_of(timers_.next());
@@ -266,9 +290,7 @@ void worker::run_lent(std::chrono::nanoseconds budget) noexcept {
             notify(); // only the worker's own thread can end it
             return;
         }
-        baton seen = baton::parked;
-        if ((inbox_.empty() && completions_.empty()) ||
-            !baton_.compare_exchange_strong(seen, baton::lent, std::memory_order_seq_cst)) {
+        if ((inbox_.empty() && completions_.empty()) || !take(baton::lent)) {
             return;
         }
         hold();

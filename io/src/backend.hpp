@@ -60,6 +60,34 @@ public:
     virtual void attach(buffer_group& group) = 0;
     /// Prepares a listening socket for how accept is done here.
     virtual void prepare_listener(int fd) = 0;
+
+    // When the thread that uses it is stuck outside, in a handler, another one may take over.
+
+    /// Whether that other thread can use this very backend. If not, it arms everything anew on a
+    /// stand_in(), while this one is left alone until the thread that it belongs to calls leave().
+    [[nodiscard]] virtual bool any_thread() const noexcept { return true; }
+    /// Whether it holds completions that wait() has not given out: they would be lost. Any thread.
+    [[nodiscard]] virtual bool holds_completions() const noexcept { return false; }
+    /// A backend for any thread that goes on with buffers, descriptors and connects as they are; a
+    /// wake() of this one wakes it, too. Null where any_thread() says that none is needed.
+    [[nodiscard]] virtual std::unique_ptr<read_backend> stand_in() const { return nullptr; }
+    /// Ends everything without another byte being received or client accepted. After it only wake()
+    /// may be called.
+    virtual void leave() noexcept {}
+};
+
+/// What a backend is woken by: an eventfd (man 2 eventfd), which blocks. Throws std::system_error.
+class wake_event {
+public:
+    wake_event();
+    ~wake_event();
+    wake_event(const wake_event&) = delete;
+    wake_event& operator=(const wake_event&) = delete;
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+    void notify() const noexcept;
+
+private:
+    int fd_;
 };
 
 /// One message to send: the result is bytes sent or -errno; it never waits (-EAGAIN).
@@ -81,6 +109,7 @@ public:
 std::unique_ptr<read_backend> make_uring_read_backend(unsigned entries);
 std::unique_ptr<write_backend> make_uring_write_backend(unsigned entries);
 std::unique_ptr<read_backend> make_epoll_read_backend();
+std::unique_ptr<read_backend> make_epoll_read_backend(std::shared_ptr<wake_event> wake);
 std::unique_ptr<write_backend> make_syscall_write_backend();
 
 /// Where a context's backends come from. Called once for each side, and again for a worker that

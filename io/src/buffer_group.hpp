@@ -31,6 +31,7 @@ public:
     // -- the worker's baton holder
     static constexpr std::uint16_t none = 0xffff;
     [[nodiscard]] char* data(std::uint16_t buffer) const noexcept {
+        // cppcheck-suppress CastIntegerToAddressAtReturn ; memory_ is a pointer
         return memory_ + std::size_t{buffer} * stride_;
     }
     void give_back(std::uint16_t buffer) noexcept;
@@ -43,6 +44,8 @@ public:
     std::uint16_t take() noexcept;
     /// Gives back the one just taken, unused.
     void untake() noexcept { --head_; }
+    /// The kernel has taken one: another filler can go on behind it.
+    void taken_by_kernel() noexcept { ++head_; }
     /// Where it is registered; set by the filler.
     const void* attached_to = nullptr;
     /// All buffers are home again; the ring begins anew, for another filler.
@@ -64,7 +67,7 @@ private:
     std::uint16_t tail_ = 0;
     std::uint16_t published_ = 0;
 
-    // -- a filler in user space
+    // -- the filler's side
     std::uint16_t head_ = 0;
 };
 

@@ -117,4 +117,9 @@ int connection::native_handle() const noexcept { return core_->fd(); }
 
 worker& connection::home() const noexcept { return core_->home(); }
 
+void connection::rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
+                      rest_memo memo) noexcept {
+    std::exchange(core_, nullptr)->rest(keeper, until, memo);
+}
+
 } // namespace rota::io

@@ -28,15 +28,21 @@ void reset_socket(int fd) noexcept {
 
 } // namespace
 
-connection_core::connection_core(int fd, worker_io& io, assignment place,
-                                 std::function<void()> on_gone)
+const std::size_t connection_core::object_bytes = sizeof(connection_core);
+
+connection_core* connection_core::make(int fd, worker_io& io, assignment place, gone_hook on_gone) {
+    void* const memory = io.core_memory.take();
+    return ::new (memory) connection_core(fd, io, std::move(place), std::move(on_gone));
+}
+
+connection_core::connection_core(int fd, worker_io& io, assignment place, gone_hook on_gone)
     : io_(io), fd_(fd), place_(std::move(place)), on_gone_(std::move(on_gone)),
       receive_(*this, io.home), reader_(io.home),
       output_(io.home, io.writer, io.reader,
               {.high_water_bytes = io.options.high_water_bytes,
                .low_water_bytes = io.options.low_water_bytes},
               *this),
-      linger_(*this) {
+      linger_(*this), rest_over_(*this) {
     receive_.fd = fd;
     receive_.group = &io.buffers;
     output_.open(fd);
@@ -92,7 +98,12 @@ void connection_core::received(std::int32_t result, std::uint32_t flags) noexcep
         return;
     }
     if (!buffered().empty() || !later_.empty() || peer_closed())
-        reader_.wake();
+        wake_reader();
+}
+
+void connection_core::wake_reader() noexcept {
+    reader_.wake();
+    end_rest();
 }
 
 void connection_core::store(std::string_view bytes) {
@@ -188,6 +199,47 @@ task<bool> connection_core::fill_more(deadline until, std::source_location where
     co_return true;
 }
 
+// --- Resting ---
+
+void connection_core::rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
+                           rest_memo memo) noexcept {
+    keeper_ = &keeper;
+    memo_ = memo;
+    if (unread_.empty()) {
+        std::string().swap(unread_); // an assignment would keep its memory
+        std::string().swap(later_);
+    }
+    output_.slim();
+    start_receive();
+    io_.home.timers().arm(linger_, until);
+    io_.count_rest();
+    if (!buffered().empty() || peer_closed())
+        end_rest();
+}
+
+void connection_core::end_rest() noexcept {
+    if (keeper_ == nullptr || std::exchange(rest_ending_, true))
+        return;
+    io_.home.timers().disarm(linger_);
+    io_.home.post(rest_over_);
+}
+
+void connection_core::end_rest_by(std::chrono::steady_clock::time_point until) noexcept {
+    if (keeper_ == nullptr || rest_ending_)
+        return;
+    io_.home.timers().disarm(linger_);
+    io_.home.timers().arm(linger_, until);
+}
+
+void connection_core::rest_node::run(runnable& r) noexcept {
+    connection_core& core = static_cast<rest_node&>(r).core;
+    rest_keeper& keeper = *std::exchange(core.keeper_, nullptr);
+    core.rest_ending_ = false;
+    keeper.rest_over(core); // the core may be gone now
+}
+
+// --- Ending ---
+
 void connection_core::close() noexcept {
     life_ = life::closing;
     output_.close();
@@ -205,7 +257,7 @@ void connection_core::abort() noexcept {
     const bool handle_gone = life_ == life::closing;
     output_.fail(ECONNABORTED);
     cancel_receive();
-    reader_.wake();
+    wake_reader();
     if (handle_gone)
         advance_closing();
 }
@@ -231,11 +283,19 @@ void connection_core::advance_closing() noexcept {
     if (starved_)
         io_.remove_starved(*this);
     io_.remove(*this);
+    // Where a ring still refers to the socket close(2) says nothing. (An abort waits for that
+    // ring.)
+    if (io_.reader.is_left() && receive_error_ != ECONNABORTED)
+        ::shutdown(fd_, SHUT_RDWR);
     ::close(fd_);
     io_.home.remove_connection();
-    if (on_gone_)
-        on_gone_();
-    delete this;
+    slab& memory = io_.core_memory;
+    const assignment place = std::move(place_); // keeps the worker until all is over
+    gone_hook on_gone = std::move(on_gone_);
+    this->~connection_core();
+    memory.give_back(this);
+    if (on_gone)
+        on_gone();
 }
 
 } // namespace rota::io

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <source_location>
 #include <string>
 #include <string_view>
 
 #include <rota/executor.hpp>
+#include <rota/io/connection.hpp>
 #include <rota/io/endpoint.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/task.hpp>
@@ -16,6 +19,19 @@
 #include "worker_io.hpp"
 
 namespace rota::io {
+
+class connection_core;
+
+/// Has charge of connections that rest: see connection_core::rest().
+class rest_keeper {
+public:
+    /// The rest of `c` is over, and its handle is the keeper's again. Under the baton, not while
+    /// completions are handed out.
+    virtual void rest_over(connection_core& c) noexcept = 0;
+
+protected:
+    ~rest_keeper() = default;
+};
 
 /// A connected socket at work: the state behind rota::io::connection, which may be gone before it.
 ///
@@ -32,9 +48,14 @@ namespace rota::io {
 /// next user.
 class connection_core final : output::owner {
 public:
-    /// Takes `fd` over. `on_gone` runs after the descriptor has been closed (a permit goes back, a
-    /// gate is left).
-    connection_core(int fd, worker_io& io, assignment place, std::function<void()> on_gone);
+    using gone_hook = std::move_only_function<void()>;
+
+    /// A core that takes `fd` over, in the memory of `io`. `on_gone` runs after the descriptor has
+    /// been closed (a permit goes back, a gate is left). Under the baton. Throws std::bad_alloc.
+    [[nodiscard]] static connection_core* make(int fd, worker_io& io, assignment place,
+                                               gone_hook on_gone);
+    /// What `io` needs for one.
+    static const std::size_t object_bytes;
     connection_core(const connection_core&) = delete;
     connection_core& operator=(const connection_core&) = delete;
 
@@ -54,6 +75,17 @@ public:
         return end_of_stream_ || receive_error_ != 0;
     }
 
+    /// Nobody uses the handle until `keeper` is told that the rest is over: something has arrived,
+    /// the stream has ended or failed, `until` has come, or end_rest() was called. Meanwhile there
+    /// is no memory but this object's.
+    void rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
+              rest_memo memo) noexcept;
+    void end_rest() noexcept;
+    /// Not later than that.
+    void end_rest_by(std::chrono::steady_clock::time_point until) noexcept;
+    [[nodiscard]] const rest_keeper* resting_with() const noexcept { return keeper_; }
+    [[nodiscard]] rest_memo memo() const noexcept { return memo_; }
+
     [[nodiscard]] output& out() noexcept { return output_; }
     [[nodiscard]] int fd() const noexcept { return fd_; }
     [[nodiscard]] worker& home() const noexcept { return io_.home; }
@@ -65,6 +97,7 @@ private:
     friend class worker_io;
     enum class life : std::uint8_t { open, closing, ending };
 
+    connection_core(int fd, worker_io& io, assignment place, gone_hook on_gone);
     ~connection_core() = default;
 
     struct receive_op final : operation {
@@ -75,13 +108,23 @@ private:
         }
         connection_core& core;
     };
+    /// For the linger time, and before the end for that of a rest.
     struct linger_timer : timer {
         explicit linger_timer(connection_core& c) noexcept : timer(&fire), core(c) {}
-        static void fire(timer& t) noexcept { static_cast<linger_timer&>(t).core.abort(); }
+        static void fire(timer& t) noexcept {
+            connection_core& core = static_cast<linger_timer&>(t).core;
+            core.life_ == life::open ? core.end_rest() : core.abort();
+        }
+        connection_core& core;
+    };
+    struct rest_node : runnable {
+        explicit rest_node(connection_core& c) noexcept : runnable(&run), core(c) {}
+        static void run(runnable& r) noexcept;
         connection_core& core;
     };
 
     void received(std::int32_t result, std::uint32_t flags) noexcept;
+    void wake_reader() noexcept;
     void store(std::string_view bytes);
     void receive_ended(std::int32_t result) noexcept;
     void start_receive() noexcept;
@@ -96,8 +139,7 @@ private:
     worker_io& io_;
     const int fd_;
     assignment place_;
-    std::function<void()> on_gone_;
-    life life_ = life::open;
+    gone_hook on_gone_;
 
     // -- receiving
     receive_op receive_;
@@ -112,10 +154,17 @@ private:
     bool starved_ = false;        // in io_'s list
     bool was_starved_ = false;    // the last time, too; nothing has arrived since
     bool cancel_pending_ = false; // the read side has not yet seen a cancel
+    life life_ = life::open;      // here, as rest_ending_, for the sake of size
+    bool rest_ending_ = false;    // rest_over_ is queued
 
     // -- sending
     output output_;
     linger_timer linger_;
+
+    // -- resting
+    rest_node rest_over_;
+    rest_keeper* keeper_ = nullptr; // null: it does not rest
+    rest_memo memo_{};
 
     // -- worker_io's list
     connection_core* previous_ = nullptr;

@@ -3,12 +3,12 @@
 #include <atomic>
 #include <bit>
 #include <exception>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
-#include <rota/quiet_thread.hpp>
 #include <spdlog/spdlog.h>
 
 #include "parts.hpp"
@@ -52,6 +52,10 @@ private:
     std::atomic<bool> permit_{false};
 };
 
+void log_stall(const stall_report& report) {
+    spdlog::log(report.ended ? spdlog::level::info : spdlog::level::warn, "{}", to_string(report));
+}
+
 void validate(const reactor_options& o) {
     const auto require = [](bool holds, const char* what) {
         if (!holds)
@@ -77,8 +81,7 @@ backend_kind choose_backend(const reactor_options& options, const backend_source
     if (why_not.empty())
         return backend_kind::io_uring;
     if (options.backend == backend_kind::io_uring) {
-        throw std::system_error(ENOSYS, std::system_category(),
-                                "io_uring is not available (" + why_not + ")");
+        throw std::runtime_error("io_uring is not available: " + why_not);
     }
     return backend_kind::epoll;
 }
@@ -106,7 +109,8 @@ backend_source kernel_backends(backend_kind kind, unsigned ring_entries) {
         return {.make_read = [ring_entries] { return make_uring_read_backend(ring_entries); },
                 .make_write = [] { return make_uring_write_backend(write_ring_entries); }};
     }
-    return {.make_read = make_epoll_read_backend, .make_write = make_syscall_write_backend};
+    return {.make_read = [] { return make_epoll_read_backend(); },
+            .make_write = make_syscall_write_backend};
 }
 
 context::parts::parts(context_options given, backend_source* own)
@@ -117,9 +121,12 @@ context::parts::parts(context_options given, backend_source* own)
                                 .batch_size = options.batch_size,
                                 .blocking_threads = options.blocking_threads,
                                 .blocking_nice = options.blocking_nice,
-                                .on_error = options.on_error ? options.on_error : log_error};
+                                .on_error = options.on_error ? options.on_error : log_error,
+                                .stall_limit = options.stall_limit,
+                                .on_stall = options.on_stall ? options.on_stall : log_stall};
     if (options.reactor.topology == topology::split) {
         make_sides(0);
+        for_workers.on_tick = [this] { watch_receiving(); };
     } else {
         for_workers.make_parking = [this](std::size_t index) -> std::unique_ptr<parking> {
             make_sides(index);
@@ -145,15 +152,54 @@ void context::parts::attach(worker& w) {
     per_worker[w.index()] = std::move(io);
 }
 
+void context::parts::receive() {
+    while (!stopping.load(std::memory_order_seq_cst)) {
+        reads[0]->turn(never, true);
+        if (!reads[0]->is_driver()) {
+            writes[0]->flush(); // what the lent run has written; the thread is done
+            return;
+        }
+        const worker::put_off_wakes until_next_turn(reads[0]->posted());
+        writes[0]->flush();
+    }
+}
+
+/// On the watch's thread, which ends before the others do.
+void context::parts::watch_receiving() noexcept {
+    if (!reads[0]->overstayed())
+        return;
+    try {
+        auto taken = std::make_shared<std::promise<bool>>();
+        quiet_thread next = start_quiet_thread("rota-read", [this, taken] {
+            try {
+                const bool drives = reads[0]->take_over();
+                taken->set_value(drives);
+                if (!drives)
+                    return;
+            } catch (...) {
+                taken->set_exception(std::current_exception());
+                return;
+            }
+            receive();
+        });
+        former_read_threads.push_back(std::move(next));
+        if (taken->get_future().get()) {
+            std::swap(read_thread, former_read_threads.back());
+            spdlog::warn("a handler does not let go of the receiving thread: another one goes on{}",
+                         backend == backend_kind::io_uring ? ", by epoll from now on" : "");
+        } else {
+            former_read_threads.pop_back();
+        }
+    } catch (const std::exception& e) {
+        spdlog::error("a handler does not let go of the receiving thread, and no other can go on: "
+                      "{}",
+                      e.what());
+    }
+}
+
 void context::parts::start() {
     if (options.reactor.topology == topology::split) {
-        read_thread = start_quiet_thread("rota-read", [this] {
-            while (!stopping.load(std::memory_order_seq_cst)) {
-                reads[0]->turn(never, true);
-                const worker::put_off_wakes until_next_turn(reads[0]->posted());
-                writes[0]->flush();
-            }
-        });
+        read_thread = start_quiet_thread("rota-read", [this] { receive(); });
         writes[0]->start_thread();
     }
     workers->start();
@@ -214,6 +260,7 @@ void context::stop() {
     if (parts_->read_thread.joinable()) {
         parts_->reads[0]->wake();
         parts_->read_thread.join();
+        parts_->former_read_threads.clear(); // joins them
         parts_->writes[0]->stop();
     }
 }

@@ -29,21 +29,14 @@ constexpr int receives_per_readiness = 16; // so that one fast sender does not h
 
 class epoll_read_backend final : public read_backend {
 public:
-    epoll_read_backend() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+    explicit epoll_read_backend(std::shared_ptr<wake_event> wake)
+        : wake_(std::move(wake)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
         if (epoll_ < 0)
             fail("epoll_create1");
-        wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (wake_fd_ < 0) {
-            ::close(epoll_);
-            fail("eventfd");
-        }
-        epoll_event event{.events = EPOLLIN, .data = {.fd = wake_fd_}};
-        ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_fd_, &event);
+        epoll_event event{.events = EPOLLIN, .data = {.fd = wake_->fd()}};
+        ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_->fd(), &event);
     }
-    ~epoll_read_backend() override {
-        ::close(wake_fd_);
-        ::close(epoll_);
-    }
+    ~epoll_read_backend() override { ::close(epoll_); }
 
     void enter_thread() override {}
 
@@ -54,6 +47,8 @@ public:
         }
         if (op.kind == op_kind::connect && !start_connect(op))
             return;
+        if (op.kind == op_kind::accept)
+            prepare_listener(op.fd); // it may have been prepared for another backend
         const auto index = static_cast<std::size_t>(op.fd);
         if (index >= interests_.size())
             interests_.resize(index + index / 2 + 16);
@@ -86,10 +81,7 @@ public:
         return count;
     }
 
-    void wake() noexcept override {
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
-    }
+    void wake() noexcept override { wake_->notify(); }
 
     void attach(buffer_group&) override {}
 
@@ -179,9 +171,10 @@ private:
             complete(op, 0, 0);
             return false;
         }
-        if (errno == EINPROGRESS)
+        // EALREADY: another backend has begun it.
+        if (errno == EINPROGRESS || errno == EALREADY)
             return true;
-        complete(op, -errno, 0);
+        complete(op, errno == EISCONN ? 0 : -errno, 0);
         return false;
     }
 
@@ -201,9 +194,9 @@ private:
 
     void handle(const epoll_event& event) {
         const int fd = event.data.fd;
-        if (fd == wake_fd_) {
+        if (fd == wake_->fd()) {
             std::uint64_t counter = 0;
-            [[maybe_unused]] const auto got = ::read(wake_fd_, &counter, sizeof counter);
+            [[maybe_unused]] const auto got = ::read(fd, &counter, sizeof counter);
             return;
         }
         const auto index = static_cast<std::size_t>(fd);
@@ -280,8 +273,8 @@ private:
         }
     }
 
+    const std::shared_ptr<wake_event> wake_;
     int epoll_;
-    int wake_fd_ = -1;
     std::vector<interest> interests_; // by descriptor
     std::vector<op_completion> done_;
 };
@@ -302,8 +295,25 @@ public:
 
 } // namespace
 
+wake_event::wake_event() : fd_(::eventfd(0, EFD_CLOEXEC)) {
+    if (fd_ < 0)
+        fail("eventfd");
+}
+
+wake_event::~wake_event() { ::close(fd_); }
+
+void wake_event::notify() const noexcept {
+    const std::uint64_t one = 1;
+    // Blocks only with a full counter, which somebody who is woken empties.
+    [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
+}
+
 std::unique_ptr<read_backend> make_epoll_read_backend() {
-    return std::make_unique<epoll_read_backend>();
+    return make_epoll_read_backend(std::make_shared<wake_event>());
+}
+
+std::unique_ptr<read_backend> make_epoll_read_backend(std::shared_ptr<wake_event> wake) {
+    return std::make_unique<epoll_read_backend>(std::move(wake));
 }
 
 std::unique_ptr<write_backend> make_syscall_write_backend() {

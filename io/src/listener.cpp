@@ -43,9 +43,9 @@ void remove_stale_socket(const endpoint& address) {
         return;
     // Without waiting: a server that is alive but busy, its backlog full, answers EAGAIN.
     const accepted_socket probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (::connect(probe.get(), address.address(), address.length()) != 0 && errno == ECONNREFUSED) {
+    if (probe.get() >= 0 && ::connect(probe.get(), address.address(), address.length()) != 0 &&
+        errno == ECONNREFUSED)
         ::unlink(path.c_str());
-    }
 }
 
 accepted_socket open_listener(const endpoint& address, const listen_options& options) {
@@ -284,9 +284,10 @@ void listener::close() noexcept { core_->close(); }
 endpoint listener::local() const { return core_->local(); }
 
 connection adopt(context& ctx, accepted_socket socket, assignment place,
-                 std::function<void()> on_gone) {
+                 std::move_only_function<void()> on_gone) {
     worker_io& io = ctx.io_of(place.get());
-    auto* const core = new connection_core(socket.get(), io, std::move(place), std::move(on_gone));
+    auto* const core =
+        connection_core::make(socket.get(), io, std::move(place), std::move(on_gone));
     static_cast<void>(socket.release()); // it is the core's now
     core->open();
     return connection(core);

@@ -37,30 +37,35 @@ struct operation : completion_handler {
     operation(const operation&) = delete;
     operation& operator=(const operation&) = delete;
 
+    // An idle connection is little more than two of these: members are in the order of their size.
+
+    // -- the worker's baton holder: from asking for an arm until the last completion has been
+    // handled
+    bool active = false;
+
     // -- set by the owner while idle
     const op_kind kind;
-    worker& home;
     int fd = -1;
+    worker& home;
     buffer_group* group = nullptr;     // receive
-    std::uint32_t poll_events = 0;     // poll
     const sockaddr* address = nullptr; // connect
     socklen_t address_length = 0;      // connect
+    std::uint32_t poll_events = 0;     // poll
 
     // -- any thread: what has been asked of the read side and not yet been looked at
-    enum : std::uint32_t { want_arm = 1, want_cancel = 2 };
-    std::atomic<std::uint32_t> wanted{0};
     struct link : runnable {
         explicit link(operation& o) noexcept : runnable(&nothing), op(o) {}
         operation& op;
         static void nothing(runnable&) noexcept {}
     } node;
+    enum : std::uint32_t { want_arm = 1, want_cancel = 2 };
+    std::atomic<std::uint32_t> wanted{0};
 
-    // -- the read side's thread
+    // -- the read side's driver
     bool armed = false;
-
-    // -- the worker's baton holder: from asking for an arm until the last completion has been
-    // handled
-    bool active = false;
+    bool cancelling = false; // while armed: the backend has been asked to end it
+    operation* previous_armed = nullptr;
+    operation* next_armed = nullptr;
 
 protected:
     ~operation() = default;

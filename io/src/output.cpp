@@ -17,8 +17,8 @@
 namespace rota::io {
 namespace {
 
-constexpr std::size_t append_limit = 16 * 1024; // small writes gather in one string up to this size
-constexpr std::size_t spare_limit = 512;        // an idle connection keeps no more than this
+constexpr std::size_t append_limit = 16'384; // small writes gather in one string up to this size
+constexpr std::size_t spare_limit = 512;     // an idle connection keeps no more than this
 constexpr std::size_t vectors_per_send = 64;
 constexpr auto retry_after = std::chrono::milliseconds(50);
 
@@ -146,6 +146,15 @@ void output::fail(int error) noexcept {
     }
     wait_list::wake_chain(below);
     wait_list::wake_chain(empty);
+}
+
+void output::slim() noexcept {
+    const std::lock_guard guard(lock_);
+    if (with_writer_)
+        return;
+    pending_ = std::vector<std::string>();
+    sending_ = std::vector<std::string>(); // under the lock too when the write side lets go
+    std::string().swap(spare_);            // an assignment would keep its memory
 }
 
 void output::close() noexcept {

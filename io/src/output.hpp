@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <source_location>
 #include <string>
@@ -66,6 +67,8 @@ public:
     /// No more calls but fail(). What is queued still goes out; owner::output_settled() says when
     /// it has.
     void close() noexcept;
+    /// Gives memory back that the next bytes would use again, if nothing is queued.
+    void slim() noexcept;
     /// After close(): nobody else has anything of it, so it may go.
     [[nodiscard]] bool settled() const noexcept { return writer_done_ && !cancel_pending_; }
 
@@ -156,9 +159,9 @@ private:
     // -- the holder of the write side's baton
     to_worker_node to_worker_;
     std::vector<std::string> sending_;
-    std::size_t sending_index_ = 0;
     std::size_t sending_offset_ = 0;
-    std::size_t asked_ = 0;        // bytes of the send under way
+    std::size_t asked_ = 0; // bytes of the send under way
+    std::uint32_t sending_index_ = 0;
     bool short_of_memory_ = false; // for to_worker_, whose posting releases it
     queue_node node_;
     writable_op writable_;

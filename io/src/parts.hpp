@@ -5,10 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <rota/io/context.hpp>
+#include <rota/quiet_thread.hpp>
 #include <rota/runtime.hpp>
 
 #include "backend.hpp"
@@ -34,12 +34,16 @@ struct context::parts {
     std::array<std::unique_ptr<worker_io>, runtime::max_workers> per_worker; // by worker index
     std::optional<runtime> workers;
 
-    std::jthread read_thread; // split
+    // split
+    quiet_thread read_thread;
+    std::vector<quiet_thread> former_read_threads; // stuck in a handler, or ended
     std::atomic<bool> stopping{false};
     std::atomic<bool> stopped{false};
 
 private:
     void make_sides(std::size_t index);
+    void receive();
+    void watch_receiving() noexcept;
     void attach(worker& w);
 };
 

@@ -15,12 +15,11 @@
 #include <spdlog/spdlog.h>
 
 #include "gate.hpp"
+#include "server_state.hpp"
 
 namespace rota::io {
 namespace {
 
-/// Fewer clients than this leave too little behind to bother.
-constexpr std::size_t crowd_min = 1024;
 /// How long cancelled clients have to get rid of their connections.
 constexpr auto last_grace = std::chrono::seconds(1);
 
@@ -40,51 +39,6 @@ bool peer_has_gone(const std::system_error& e) noexcept {
 }
 
 } // namespace
-
-/// Shared with every client, the last of which may outlive the server object.
-struct server::state {
-    state(context& c, handler h, server_options o)
-        : ctx(c), on_client(std::move(h)), options(std::move(o)), clients(options.max_connections) {
-    }
-
-    context& ctx;
-    const handler on_client;
-    const server_options options;
-    gate clients; // places: taken before a client is accepted
-    std::atomic<std::size_t> connections{0};
-    std::atomic<std::size_t> crowd{0}; // the most that there were since memory was last returned
-    std::stop_source draining;         // no new clients; idle ones go
-    std::stop_source hurry;            // do not wait for the rest
-    std::stop_source cancelling;       // ends every client
-
-    mutable std::mutex lock;
-    mutable std::condition_variable settled;
-    std::optional<std::vector<endpoint>> bound;
-
-    void client_came() noexcept {
-        const std::size_t now = connections.fetch_add(1, std::memory_order_relaxed) + 1;
-        if (now > crowd.load(std::memory_order_relaxed))
-            crowd.store(now, std::memory_order_relaxed);
-    }
-
-    /// When a crowd has gone, so does its memory, which the allocator would keep otherwise.
-    void client_gone() noexcept {
-        const std::size_t left = connections.fetch_sub(1, std::memory_order_relaxed) - 1;
-        clients.leave();
-        std::size_t before = crowd.load(std::memory_order_relaxed);
-        if (before >= crowd_min && left <= before / 16 &&
-            crowd.compare_exchange_strong(before, left)) {
-            ctx.return_memory();
-        }
-    }
-
-    void settle(std::vector<endpoint> where) {
-        const std::lock_guard guard(lock);
-        if (!bound)
-            bound = std::move(where);
-        settled.notify_all();
-    }
-};
 
 namespace {
 
@@ -171,6 +125,12 @@ std::vector<endpoint> server::listening() const {
     return *state_->bound;
 }
 
+void server::set_rest_handlers(rest_handlers handlers) { state_->rests = std::move(handlers); }
+
+void server::rest(connection client, std::chrono::steady_clock::time_point until, rest_memo memo) {
+    state_->rest(std::move(client), until, memo);
+}
+
 /// The accepted client's connection, which gives its place back at its end, or now if it cannot be.
 static connection open_client(const std::shared_ptr<server::state>& s, accepted_socket socket,
                               worker& home) {
@@ -182,19 +142,74 @@ static connection open_client(const std::shared_ptr<server::state>& s, accepted_
     }
 }
 
-/// One client: the connection, the handler, and what becomes of its exceptions.
-static task<void> serve_client(std::shared_ptr<server::state> s, accepted_socket socket) {
+/// One client: the handler, and what becomes of its exceptions. Without a `socket` it has rested.
+static task<void> serve_client(std::shared_ptr<server::state> s,
+                               std::optional<accepted_socket> socket, connection client,
+                               rest_memo memo) {
     routine& self = co_await current_routine;
     const routine_link cancel(s->cancelling.get_token(), request_routine_stop{&self});
-    connection client = open_client(s, std::move(socket), self.home());
+    if (socket)
+        client = open_client(s, std::move(*socket), self.home());
     try {
-        co_await s->on_client(std::move(client));
+        task<void> handling;
+        if (socket) {
+            handling = s->on_client(std::move(client));
+        } else {
+            handling = s->rests.resumed(std::move(client), memo);
+        }
+        co_await std::move(handling);
     } catch (const timed_out&) {
         throw; // the program's own
     } catch (const std::system_error& e) {
         if (!peer_has_gone(e))
             throw;
         spdlog::debug("client#{}: {}", self.id(), e.what());
+    }
+}
+
+void server::state::rest(connection client, std::chrono::steady_clock::time_point until,
+                         rest_memo memo) {
+    const auto now = client.home().turn_time();
+    if (draining.stop_requested())
+        until = std::min(until, now + options.rest_grace);
+    if (cancelling.stop_requested())
+        until = now;
+    client.rest(*this, until, memo);
+}
+
+void server::state::rest_over(connection_core& c) noexcept {
+    worker& home = c.home();
+    const rest_memo memo = c.memo();
+    connection client(&c);
+    if (!client.buffered().empty()) {
+        try {
+            ctx.workers().spawn(
+                serve_client(shared_from_this(), std::nullopt, std::move(client), memo),
+                {.name = "client", .on = &home});
+            return;
+        } catch (const std::exception& e) { // no memory: it is this client that goes
+            spdlog::error("a client is given up: {}", e.what());
+        }
+    }
+    rests.ended(home);
+}
+
+static task<void> end_rests_of(server::state* s, worker_io* io, std::chrono::milliseconds grace) {
+    io->end_rests_by(*s, io->home.turn_time() + grace);
+    co_return;
+}
+
+void server::state::end_rests_within(std::chrono::milliseconds grace) {
+    for (std::size_t i = 0; i < runtime::max_workers; ++i) {
+        worker* const w = ctx.workers().worker_at(i);
+        if (w == nullptr)
+            continue;
+        try {
+            ctx.workers().spawn(end_rests_of(this, &ctx.io_of(*w), grace),
+                                {.name = "end rests", .on = w});
+        } catch (const std::logic_error&) {
+            // The worker has ended, so it has no connections.
+        }
     }
 }
 
@@ -212,7 +227,8 @@ static task<void> accept_clients(std::shared_ptr<server::state> s, listener* fro
         }
         s->client_came();
         try {
-            s->ctx.workers().spawn(serve_client(s, std::move(*socket)), {.name = "client"});
+            s->ctx.workers().spawn(serve_client(s, std::move(*socket), connection(nullptr), {}),
+                                   {.name = "client"});
         } catch (const std::exception& e) { // no memory: it is this client that goes without
             s->client_gone();
             spdlog::error("a client is turned away: {}", e.what());
@@ -272,6 +288,8 @@ static task<void> serve(std::shared_ptr<server::state> s, listeners* open,
     co_await until_either(s->draining.get_token(), stopped);
     s->draining.request_stop(); // in case it was this routine that was to stop
 
+    s->end_rests_within(s->options.rest_grace);
+
     // The kernel refuses new clients from here on; those that it had let in are still served.
     for (const auto& l : *open)
         l->close();
@@ -283,6 +301,7 @@ static task<void> serve(std::shared_ptr<server::state> s, listeners* open,
     for (const routine_ptr& a : *acceptors)
         a->request_stop();
     s->cancelling.request_stop();
+    s->end_rests_within(std::chrono::milliseconds(0));
     // Their routines end at once. What they had written may linger; the context aborts it in the
     // end.
     std::stop_source nobody;

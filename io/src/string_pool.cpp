@@ -1,36 +1,79 @@
 #include "string_pool.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
 namespace rota::io {
 namespace {
 
-struct shelf {
-    std::vector<std::string> small;
-    std::vector<std::string> large;
-    bool in_use = false; // something has been taken
+using strings = std::vector<std::string>;
+
+void move_some(strings& from, strings& to, std::size_t count) {
+    for (; count > 0 && !from.empty(); --count) {
+        to.push_back(std::move(from.back()));
+        from.pop_back();
+    }
+}
+
+/// What threads leave for each other, of one size.
+class depot {
+public:
+    explicit depot(std::size_t shelf_max) : half_(shelf_max / 2) {
+        strings_.reserve(shelf_max * string_pool::depot_shelves);
+    }
+    /// Takes half of a full shelf; what there is no room for goes back to the allocator.
+    void leave(strings& from) noexcept {
+        {
+            const std::lock_guard hold(lock_);
+            move_some(from, strings_, std::min(half_, strings_.capacity() - strings_.size()));
+        }
+        from.resize(std::min(from.size(), half_));
+    }
+    void fetch(strings& to) noexcept {
+        const std::lock_guard hold(lock_);
+        move_some(strings_, to, half_); // `to` is empty and has room for twice that
+    }
+
+private:
+    const std::size_t half_;
+    std::mutex lock_;
+    strings strings_; // guarded by lock_
 };
 
-shelf& here() {
-    thread_local shelf strings;
-    return strings;
+/// Of one size.
+struct shelf {
+    shelf(std::size_t most, depot& behind) : others(behind) { kept.reserve(most); }
+    depot& others;
+    strings kept; // its capacity is its bound
+};
+
+struct shelves {
+    shelf small;
+    shelf large;
+};
+
+shelves& here() {
+    // Never destroyed: threads may end after it would have been.
+    static depot& small = *new depot(string_pool::small_max);
+    static depot& large = *new depot(string_pool::large_max);
+    thread_local shelves mine{shelf(string_pool::small_max, small),
+                              shelf(string_pool::large_max, large)};
+    return mine;
 }
 
 } // namespace
 
 std::string string_pool::take(std::size_t bytes) {
-    shelf& mine = here();
-    if (!std::exchange(mine.in_use, true)) {
-        mine.small.reserve(small_max);
-        mine.large.reserve(large_max);
-    }
-    std::vector<std::string>& kept = bytes <= small_bytes ? mine.small : mine.large;
+    shelf& mine = bytes <= small_bytes ? here().small : here().large;
+    if (mine.kept.empty())
+        mine.others.fetch(mine.kept);
     std::string taken;
-    if (!kept.empty()) {
-        taken = std::move(kept.back());
-        kept.pop_back();
+    if (!mine.kept.empty()) {
+        taken = std::move(mine.kept.back());
+        mine.kept.pop_back();
     }
     taken.reserve(std::max(bytes, bytes_min));
     return taken;
@@ -39,15 +82,17 @@ std::string string_pool::take(std::size_t bytes) {
 void string_pool::keep(std::string& s) noexcept {
     std::string given = std::exchange(s, std::string());
     const std::size_t size = given.capacity();
-    shelf& mine = here();
-    if (!mine.in_use || size < bytes_min || size > large_bytes)
+    if (size < bytes_min || size > large_bytes)
         return;
-    const bool small = size <= small_bytes;
-    std::vector<std::string>& kept = small ? mine.small : mine.large;
-    if (kept.size() == (small ? small_max : large_max))
-        return;
-    given.clear();
-    kept.push_back(std::move(given)); // within what take() has reserved
+    try {
+        shelf& mine = size <= small_bytes ? here().small : here().large;
+        if (mine.kept.size() == mine.kept.capacity())
+            mine.others.leave(mine.kept);
+        given.clear();
+        mine.kept.push_back(std::move(given));
+    } catch (const std::bad_alloc&) {
+        return; // a thread's first: there is no memory for a shelf
+    }
 }
 
 } // namespace rota::io

@@ -3,20 +3,21 @@
 #include "backend.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
+#include <memory>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <liburing.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "buffer_group.hpp"
 #include "operation.hpp"
+#include "uring_refusal.hpp"
 
 namespace rota::io {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 // user_data of what is not an operation; an operation's is its address.
 constexpr std::uint64_t ignored = 0;
 constexpr std::uint64_t woken = 1;
+constexpr std::uint64_t tried = 2;
 
 std::system_error failure(int negative_errno, const char* what) {
     return {-negative_errno, std::system_category(), what};
@@ -51,6 +53,23 @@ void set_up(io_uring& ring, unsigned entries, unsigned flags, const char* what) 
     }
 }
 
+/// Throws if the kernel does not know one of the operations that the two sides submit. How they
+/// are used, several completions for one, is as old as the flags of the read side's ring.
+void require_operations(io_uring& ring) {
+    const std::unique_ptr<io_uring_probe, void (*)(io_uring_probe*)> known(
+        ::io_uring_get_probe_ring(&ring), ::io_uring_free_probe);
+    if (known == nullptr)
+        throw failure(-EOPNOTSUPP, "io_uring_register (probe)");
+    for (const int operation :
+         {IORING_OP_NOP, IORING_OP_SENDMSG, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_READ,
+          IORING_OP_ACCEPT, IORING_OP_CONNECT, IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL}) {
+        if (::io_uring_opcode_supported(known.get(), operation) == 0) {
+            throw std::system_error(EOPNOTSUPP, std::system_category(),
+                                    fmt::format("operation {} of io_uring", operation));
+        }
+    }
+}
+
 void tear_down(io_uring& ring) noexcept {
     rings.fetch_sub(1, std::memory_order_acq_rel);
     ::io_uring_queue_exit(&ring);
@@ -66,16 +85,11 @@ public:
                IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_COOP_TASKRUN |
                    IORING_SETUP_R_DISABLED,
                "io_uring_setup (read side)");
-        wake_fd_ = ::eventfd(0, EFD_CLOEXEC);
-        if (wake_fd_ < 0) {
-            tear_down(ring_);
-            throw std::system_error(errno, std::system_category(), "eventfd");
-        }
     }
 
     ~uring_read_backend() override {
-        tear_down(ring_);
-        ::close(wake_fd_);
+        if (!left_)
+            tear_down(ring_);
     }
 
     void enter_thread() override {
@@ -85,6 +99,23 @@ public:
             throw std::system_error(errno, std::system_category(), "io_uring_register (enable)");
         }
         listen_for_wake();
+    }
+
+    /// Throws unless the operations are there and a no-op goes through the ring: a filter may let
+    /// a ring be set up and nobody enter it. For a ring that nothing else was armed on.
+    void try_out() {
+        require_operations(ring_);
+        io_uring_sqe* const sqe = next_sqe();
+        ::io_uring_prep_nop(sqe);
+        sqe->user_data = tried;
+        io_uring_cqe* cqe = nullptr;
+        __kernel_timespec limit{.tv_sec = 1, .tv_nsec = 0};
+        const int result = ::io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, &limit, nullptr);
+        if (result < 0)
+            throw failure(result, "io_uring_enter");
+        if (cqe == nullptr || cqe->user_data != tried || cqe->res != 0)
+            throw failure(-EOPNOTSUPP, "a no-op through io_uring");
+        ::io_uring_cqe_seen(&ring_, cqe);
     }
 
     void arm(operation& op) override {
@@ -139,11 +170,7 @@ public:
         return count;
     }
 
-    void wake() noexcept override {
-        const std::uint64_t one = 1;
-        // Fails only with a full counter, and then the wake-up is already there.
-        [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
-    }
+    void wake() noexcept override { wake_->notify(); }
 
     void attach(buffer_group& group) override {
         io_uring_buf_reg registration{};
@@ -157,6 +184,33 @@ public:
 
     // A listener that blocks: with O_NONBLOCK, io_uring would answer EAGAIN instead of waiting.
     void prepare_listener(int) override {}
+
+    // SINGLE_ISSUER. Completions come only when the thread asks for them, because of DEFER_TASKRUN:
+    // while it is stuck elsewhere nothing is received and nobody accepted.
+    bool any_thread() const noexcept override { return false; }
+
+    bool holds_completions() const noexcept override {
+        const auto read = [](unsigned* word) { return std::atomic_ref(*word).load(); };
+        return read(ring_.cq.khead) != read(ring_.cq.ktail) ||
+               (read(ring_.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
+    }
+
+    void leave() noexcept override {
+        // What was not handed over goes. A submit alone does not ask for completions, so everything
+        // has been marked as cancelled before any of the deferred work runs, which then only ends.
+        ring_.sq.sqe_tail = ring_.sq.sqe_head;
+        if (io_uring_sqe* const sqe = ::io_uring_get_sqe(&ring_)) {
+            ::io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+            sqe->user_data = ignored;
+            ::io_uring_submit(&ring_);
+        }
+        tear_down(ring_);
+        left_ = true;
+    }
+
+    std::unique_ptr<read_backend> stand_in() const override {
+        return make_epoll_read_backend(wake_);
+    }
 
 private:
     io_uring_sqe* next_sqe() {
@@ -191,27 +245,29 @@ private:
 
     void listen_for_wake() {
         io_uring_sqe* const sqe = next_sqe();
-        ::io_uring_prep_read(sqe, wake_fd_, &wake_count_, sizeof wake_count_, 0);
+        ::io_uring_prep_read(sqe, wake_->fd(), &wake_count_, sizeof wake_count_, 0);
         sqe->user_data = woken;
         wake_armed_ = true;
     }
 
     static op_completion translate(const io_uring_cqe& cqe) noexcept {
+        auto* const op = static_cast<operation*>(::io_uring_cqe_get_data(&cqe));
         std::uint32_t flags = 0;
         if ((cqe.flags & IORING_CQE_F_MORE) != 0)
             flags |= completion_flags::more;
         if ((cqe.flags & IORING_CQE_F_BUFFER) != 0) {
             flags |= completion_flags::buffer;
             flags |= (cqe.flags >> IORING_CQE_BUFFER_SHIFT) << completion_flags::buffer_shift;
+            op->group->taken_by_kernel();
         }
-        return {
-            .op = reinterpret_cast<operation*>(cqe.user_data), .result = cqe.res, .flags = flags};
+        return {.op = op, .result = cqe.res, .flags = flags};
     }
 
+    const std::shared_ptr<wake_event> wake_ = std::make_shared<wake_event>();
     io_uring ring_{};
-    int wake_fd_ = -1;
     std::uint64_t wake_count_ = 0;
     bool wake_armed_ = false;
+    bool left_ = false;
 };
 
 class uring_write_backend final : public write_backend {
@@ -255,7 +311,7 @@ private:
             unsigned seen = 0;
             io_uring_cqe* cqe = nullptr;
             io_uring_for_each_cqe(&ring_, head, cqe) {
-                reinterpret_cast<send_request*>(cqe->user_data)->result = cqe->res;
+                static_cast<send_request*>(::io_uring_cqe_get_data(cqe))->result = cqe->res;
                 ++seen;
             }
             ::io_uring_cq_advance(&ring_, seen);
@@ -280,26 +336,15 @@ std::unique_ptr<write_backend> make_uring_write_backend(unsigned entries) {
 std::string why_no_uring(unsigned entries) {
     try {
         uring_read_backend reading(entries);
-        uring_write_backend writing(std::min(entries, 256U));
+        const uring_write_backend writing(std::min(entries, 256U));
         reading.enter_thread();
+        reading.try_out();
         buffer_group group(0, 2, 64);
         reading.attach(group);
-        reading.wake();
-        std::array<op_completion, 4> out{};
-        reading.wait(out, std::chrono::steady_clock::now() + std::chrono::milliseconds(100));
         return {};
     } catch (const std::system_error& e) {
-        const int code = e.code().value();
-        const char* hint = "";
-        if (code == ENOSYS)
-            hint = "; the kernel has none";
-        if (code == EPERM || code == EACCES)
-            hint = "; forbidden by seccomp or kernel.io_uring_disabled";
-        if (code == EINVAL)
-            hint = "; the kernel is older than 6.1";
-        if (code == ENOMEM)
-            hint = "; no memory, or the limit on locked memory is too low";
-        return fmt::format("{}{}", e.what(), hint);
+        const std::string why = explain_refusal(e.code().value(), look_around());
+        return why.empty() ? e.what() : fmt::format("{}; {}", e.what(), why);
     }
 }
 

@@ -9,6 +9,8 @@ namespace rota::io {
 namespace {
 
 constexpr auto retry_after = std::chrono::milliseconds(50);
+constexpr auto trim_after = std::chrono::seconds(1);
+constexpr std::size_t trim_worth = 256; // fewer leave too little behind to bother
 
 } // namespace
 
@@ -17,7 +19,7 @@ worker_io::worker_io(rota::worker& w, read_side& reads, write_side& writes,
     : home(w), reader(reads), writer(writes), options(opts),
       buffers(static_cast<std::uint16_t>(w.index()), opts.receive_buffers,
               opts.receive_buffer_bytes),
-      drives_read_side_(drives_read_side) {}
+      core_memory(connection_core::object_bytes), drives_read_side_(drives_read_side) {}
 
 worker_io::~worker_io() = default;
 
@@ -72,6 +74,25 @@ void worker_io::remove(connection_core& c) noexcept {
     (c.previous_ != nullptr ? c.previous_->next_ : connections_) = c.next_;
     if (c.next_ != nullptr)
         c.next_->previous_ = c.previous_;
+}
+
+void worker_io::count_rest() noexcept {
+    if (++rested_ >= trim_worth && !trim_.armed())
+        home.timers().arm(trim_, home.turn_time() + trim_after);
+}
+
+void worker_io::end_rests_by(const rest_keeper& keeper,
+                             std::chrono::steady_clock::time_point until) noexcept {
+    for (connection_core* c = connections_; c != nullptr; c = c->next_) {
+        if (c->resting_with() == &keeper)
+            c->end_rest_by(until);
+    }
+}
+
+void worker_io::trim_timer::fire(timer& t) noexcept {
+    worker_io& io = static_cast<trim_timer&>(t).io;
+    io.rested_ = 0;
+    io.writer.return_memory();
 }
 
 void worker_io::abort_all() noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <vector>
 
@@ -10,11 +11,13 @@
 #include "buffer_group.hpp"
 #include "output.hpp"
 #include "read_side.hpp"
+#include "slab.hpp"
 #include "write_side.hpp"
 
 namespace rota::io {
 
 class connection_core;
+class rest_keeper;
 
 /// What io keeps for one worker: its receive buffers, the sides that serve it, its connections. The
 /// baton holder's, except what is set once.
@@ -34,6 +37,7 @@ public:
 
     // -- the baton holder
     buffer_group buffers;
+    slab core_memory; // for connection_core
 
     /// Publishes returned buffers, re-arms those that went without, sends.
     void after_turn(bool lent) noexcept override;
@@ -45,6 +49,12 @@ public:
 
     void add(connection_core& c) noexcept;
     void remove(connection_core& c) noexcept;
+    /// One more connection has come to rest. Once many have, what they needed while they were awake
+    /// goes back to the system.
+    void count_rest() noexcept;
+    /// The connections that rest with `keeper` do so no longer than that.
+    void end_rests_by(const rest_keeper& keeper,
+                      std::chrono::steady_clock::time_point until) noexcept;
     /// Aborts every connection of this worker, those too that only linger to send their last bytes.
     void abort_all() noexcept;
 
@@ -64,6 +74,12 @@ private:
         worker_io& io;
     };
 
+    struct trim_timer : timer {
+        explicit trim_timer(worker_io& w) noexcept : timer(&fire), io(w) {}
+        static void fire(timer& t) noexcept;
+        worker_io& io;
+    };
+
     void retry_starved() noexcept;
 
     abort_node abort_{*this};
@@ -72,6 +88,8 @@ private:
     bool worth_a_retry_ = false; // buffers have come back since the last retry
     retry_timer retry_{*this};
     connection_core* connections_ = nullptr;
+    std::size_t rested_ = 0; // since the last look of trim_
+    trim_timer trim_{*this};
 };
 
 } // namespace rota::io

@@ -2,8 +2,6 @@
 
 #include <malloc.h>
 
-#include <rota/quiet_thread.hpp>
-
 namespace rota::io {
 
 write_side::write_side(std::unique_ptr<write_backend> backend, std::size_t inline_send_bytes)

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include <rota/inbox.hpp>
 #include <rota/parker.hpp>
+#include <rota/quiet_thread.hpp>
 #include <rota/worker.hpp>
 
 #include "backend.hpp"
@@ -64,7 +64,7 @@ private:
     std::atomic<std::size_t> queued_bytes_{0};
     inbox inbox_;
     parker parker_;
-    std::jthread thread_;
+    quiet_thread thread_;
 
     // -- the baton holder
     run_queue ready_;

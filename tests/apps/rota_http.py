@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import socket
 import tempfile
 from pathlib import Path
@@ -25,9 +26,11 @@ class Answer:
 
 
 class RotaHttp(Program):
-    """rota-http on a free port."""
+    """rota-http on a free port, with job queues in memory unless the options say otherwise."""
 
-    def __init__(self, program, *options, **more):
+    def __init__(self, program, *options, store=("--store", "memory"), **more):
+        if "--store" not in options:
+            options = (*store, *options)
         self.folder = tempfile.TemporaryDirectory(prefix="rota-test-")
         self.port_file = Path(self.folder.name) / "port"
         self.started_as = [program, *options]
@@ -73,9 +76,21 @@ class RotaHttp(Program):
         return self.request("POST", path, json.dumps(value), JSON, **more)
 
     def blocked(self, what):
-        """How many routines wait for `what`."""
+        """How many routines of clients wait for `what`."""
         tasks = self.get("/debug/tasks").json()["blocked"]
-        return sum(1 for task in tasks if task["what"] == what)
+        return sum(1 for task in tasks if (task["name"], task["what"]) == ("client", what))
+
+    def routines(self):
+        """How many there are, with the one that answers."""
+        return self.get("/debug/tasks").json()["routines"]
+
+    def connections(self):
+        """How many are served, with the one that asks."""
+        return int(re.search(r"^rota_http_connections (\d+)$",
+                             self.get("/metrics").body.decode(), re.M)[1])
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def check_memory(self, bytes_max):
         """Whether it needs at most so much; not with a sanitizer, which keeps memory itself."""

@@ -100,7 +100,7 @@ class Floor(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             port = free_port()
             options = ["--port", str(port), "--log-level", "error"]
-            options += ["--port-file", str(Path(folder, "port"))]
+            options += ["--port-file", str(Path(folder, "port")), "--store", "memory"]
             process = start([*HTTP, *options], port)
             try:
                 with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as connection:

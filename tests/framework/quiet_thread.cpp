@@ -1,6 +1,8 @@
 #include <rota/quiet_thread.hpp>
 
+#include <atomic>
 #include <csignal>
+#include <utility>
 
 #include <pthread.h>
 
@@ -28,4 +30,20 @@ TEST_CASE("a quiet thread takes no signals but those of faults") {
     REQUIRE(term);
     REQUIRE_FALSE(fault);
     REQUIRE(blocks(SIGTERM) == before);
+}
+
+TEST_CASE("a quiet thread is joined once, by join() or at its end") {
+    std::atomic<int> ran{0};
+    {
+        rota::quiet_thread none;
+        REQUIRE_FALSE(none.joinable());
+        auto first = rota::start_quiet_thread("first", [&] { ++ran; });
+        REQUIRE(first.joinable());
+        none = std::move(first);
+        none.join();
+        REQUIRE_FALSE(none.joinable());
+        REQUIRE(ran == 1);
+        none = rota::start_quiet_thread("second", [&] { ++ran; });
+    }
+    REQUIRE(ran == 2);
 }

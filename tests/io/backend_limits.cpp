@@ -37,7 +37,7 @@ constexpr unsigned entries = 16;
 
 std::vector<backend_kind> kinds() {
     std::vector<backend_kind> all{backend_kind::epoll};
-    if (why_no_uring(entries).empty())
+    if (has_io_uring())
         all.push_back(backend_kind::io_uring);
     return all;
 }

@@ -4,6 +4,8 @@
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include "core_set_up.hpp"
 
@@ -69,6 +71,103 @@ TEST_CASE("the end of the stream and errors end the receiving") {
     t.run();
     CHECK(t.arms() == 1);
     CHECK(t.core->peer_closed());
+}
+
+namespace {
+
+/// Keeps what it is told, and closes the connection.
+struct keeper final : rest_keeper {
+    void rest_over(connection_core& c) noexcept override {
+        ++ends;
+        unread = c.buffered();
+        memo = c.memo();
+        if (closes)
+            c.close();
+    }
+    int ends = 0;
+    bool closes = false;
+    std::string unread;
+    rota::io::rest_memo memo{};
+};
+
+/// A connection that has received and read something, and rests.
+void begin_rest(set_up& s, keeper& k) {
+    const int before = k.ends;
+    s.arrive("request");
+    s.run();
+    s.consume(7);
+    s.under_baton([&] { s.core->rest(k, s.home.turn_time() + 10s, {7, 8}); });
+    s.run();
+    CHECK(k.ends == before);
+    CHECK(s.buffers_at_home() == 4);
+}
+
+} // namespace
+
+TEST_CASE("a rest holds no buffer, and ends with what arrives") {
+    set_up s;
+    keeper k;
+    for (int i = 1; i <= 3; ++i) {
+        begin_rest(s, k);
+        s.arrive("more");
+        s.run();
+        CHECK(k.ends == i);
+        CHECK(k.unread == "more");
+        CHECK(k.memo == rota::io::rest_memo{7, 8});
+        s.arrive(" of it");
+        s.run();
+        CHECK(k.ends == i);
+        s.consume(4);
+        CHECK(s.unread() == " of it");
+        s.consume(6);
+    }
+}
+
+TEST_CASE("a rest ends with the stream, with a failure, with an abort and with its time") {
+    const int how = GENERATE(range(0, 5));
+    set_up s;
+    keeper k;
+    k.closes = true;
+    begin_rest(s, k);
+    s.closed = true;
+    switch (how) {
+    case 0:
+        s.end_receive(0);
+        break;
+    case 1:
+        s.end_receive(-ECONNRESET);
+        break;
+    case 2:
+        s.under_baton([&] { s.core->abort(); });
+        break;
+    case 3:
+        s.scheduler.advance(11s);
+        break;
+    default:
+        s.under_baton([&] {
+            keeper another;
+            s.io.end_rests_by(another, s.home.turn_time());
+            s.io.end_rests_by(k, s.home.turn_time() + 1s);
+        });
+        s.run();
+        CHECK(k.ends == 0);
+        s.scheduler.advance(2s);
+        break;
+    }
+    s.run();
+    CHECK(k.ends == 1);
+    CHECK(k.unread.empty());
+}
+
+TEST_CASE("a rest that begins with something unread ends at once") {
+    set_up s;
+    keeper k;
+    s.arrive("unread");
+    s.run();
+    s.under_baton([&] { s.core->rest(k, s.home.turn_time() + 10s, {}); });
+    s.run();
+    CHECK(k.ends == 1);
+    CHECK(k.unread == "unread");
 }
 
 TEST_CASE("without buffers the receive is armed again once some are back") {

@@ -1,20 +1,16 @@
 #include <rota/io/context.hpp>
 
 #include <cerrno>
-#include <cstddef>
-#include <memory>
+#include <exception>
 #include <stdexcept>
-#include <system_error>
+#include <string_view>
 
 #include <catch2/catch_test_macros.hpp>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <rota/sleep.hpp>
 
+#include "refuse_uring.hpp"
 #include "support.hpp"
 
 using namespace std::chrono_literals;
@@ -24,26 +20,14 @@ using rota::task;
 
 namespace {
 
-/// Forbids io_uring to this process for ever, the way container runtimes do.
-bool forbid_io_uring() {
-    sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const sock_fprog program{.len = 4, .filter = rules};
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-/// Runs `body` in a child process where io_uring is forbidden; its result is the exit status.
-int in_a_container(int (*body)()) {
+/// Runs `body` in a child process after `refuse`; its result is the exit status.
+template <class Refuse>
+int in_a_container(int (*body)(), Refuse&& refuse) {
     const pid_t child = ::fork();
     if (child == 0) {
         int status = 99;
         try {
-            if (forbid_io_uring())
+            if (refuse())
                 status = body();
         } catch (...) {
             status = 98;
@@ -56,11 +40,16 @@ int in_a_container(int (*body)()) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 97;
 }
 
-int serve_on_what_there_is() {
+int where_uring_is_refused(int (*body)(), int error, unsigned above = 0) {
+    return in_a_container(body, [=] { return refuse_uring(error, above); });
+}
+
+/// 0 if a context on what there is serves a client, and that is as expected.
+int serve_on(backend_kind expected) {
     context_options o;
     o.workers = 1;
     context ctx(o);
-    if (ctx.backend() != backend_kind::epoll)
+    if (ctx.backend() != expected)
         return 1;
     wired w = wire(ctx, [](connection c) -> task<void> { co_await echo(std::move(c)); });
     w.other.send("still here");
@@ -71,13 +60,16 @@ int serve_on_what_there_is() {
     return answered ? 0 : 2;
 }
 
+int serve_on_epoll() { return serve_on(backend_kind::epoll); }
+int serve_on_io_uring() { return serve_on(backend_kind::io_uring); }
+
 int insist_on_io_uring() {
     context_options o;
     o.reactor.backend = backend_kind::io_uring;
     try {
         context ctx(o);
         return 1;
-    } catch (const std::system_error& e) {
+    } catch (const std::exception& e) {
         return std::string_view(e.what()).find("seccomp") != std::string_view::npos ? 0 : 2;
     }
 }
@@ -86,12 +78,30 @@ task<void> sleep_long() { co_await rota::sleep_for(24h); }
 
 } // namespace
 
-TEST_CASE("where io_uring is forbidden, epoll serves") {
-    CHECK(in_a_container(serve_on_what_there_is) == 0);
+TEST_CASE("where io_uring is not to be had, epoll serves") {
+    for (const int error : {EPERM, EACCES, ENOSYS, EINVAL, ENOMEM, EMFILE}) {
+        CAPTURE(error);
+        CHECK(where_uring_is_refused(serve_on_epoll, error) == 0);
+    }
+}
+
+TEST_CASE("where a part of io_uring is not to be had, epoll serves") {
+    for (const long call : {SYS_io_uring_enter, SYS_io_uring_register}) {
+        CAPTURE(call);
+        CHECK(in_a_container(serve_on_epoll, [=] { return refuse_call(call, EPERM); }) == 0);
+    }
+}
+
+TEST_CASE("where there is memory for small rings only, they are small") {
+    if (!has_io_uring())
+        return;
+    CHECK(where_uring_is_refused(serve_on_io_uring, ENOMEM, 16) == 0);
+    // Half of 16 is too little to be of use.
+    CHECK(where_uring_is_refused(serve_on_epoll, ENOMEM, 8) == 0);
 }
 
 TEST_CASE("where io_uring is forbidden, who insists on it is told why it is not to be had") {
-    CHECK(in_a_container(insist_on_io_uring) == 0);
+    CHECK(where_uring_is_refused(insist_on_io_uring, EPERM) == 0);
 }
 
 TEST_CASE("impossible options are refused") {

@@ -51,7 +51,7 @@ struct set_up {
         }
         home.set_turn_hook(&io);
         under_baton([&] {
-            core = new connection_core(fd, io, rota::assignment(home), [this] { gone = true; });
+            core = connection_core::make(fd, io, rota::assignment(home), [this] { gone = true; });
             core->open();
         });
         run();

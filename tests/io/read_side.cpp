@@ -14,29 +14,16 @@
 #include <rota/worker.hpp>
 
 #include "fake_backends.hpp"
+#include "read_side_set_up.hpp"
 
 using namespace std::chrono_literals;
 using namespace rota::io;
-using rota::io::test::fake_read_backend;
-using rota::io::test::read_script;
+using namespace rota::io::test;
 
 namespace {
 
 constexpr auto never = std::chrono::steady_clock::time_point::max();
 constexpr std::uint32_t seen_flags = completion_flags::more | completion_flags::cancel_seen;
-
-using results = std::vector<std::pair<std::int32_t, std::uint32_t>>;
-
-struct test_op final : operation {
-    explicit test_op(rota::worker& w, op_kind k = op_kind::poll) : operation(k, w) {}
-    void complete(std::int32_t result, std::uint32_t flags) noexcept override {
-        got.emplace_back(result, flags);
-        if (then)
-            then();
-    }
-    results got;
-    std::function<void()> then{};
-};
 
 /// A read side over a script, and a worker that the test drives.
 struct set_up {
@@ -50,21 +37,6 @@ struct set_up {
         home.turn(100);
         rota::worker::restore(before);
     }
-};
-
-/// A worker with its own thread, for turns that lend.
-struct threaded_worker {
-    threaded_worker() : thread([this] { home.run(); }) { await(rota::baton::parked); }
-    ~threaded_worker() {
-        home.stop();
-        thread.join();
-    }
-    void await(rota::baton state) const {
-        while (home.state() != state)
-            std::this_thread::yield();
-    }
-    rota::worker home{0, rota::time_source::steady(), std::make_unique<rota::parker>()};
-    std::thread thread;
 };
 
 /// Keeps a worker's thread busy until it is told to stop.

@@ -365,7 +365,7 @@ TEST_CASE("run_until_signalled() drains on the first signal and ends") {
             context ctx(options_for(how));
             server s(ctx, answer_lines, {.listen = {endpoint::ip("127.0.0.1", 0)}});
             // Quiet: a thread that does not block the signals would be ended by them.
-            std::jthread teller = rota::start_quiet_thread("teller", [&] {
+            rota::quiet_thread teller = rota::start_quiet_thread("teller", [&] {
                 const std::uint16_t port = s.listening().front().port();
                 static_cast<void>(!::write(ready[1], &port, sizeof port));
             });

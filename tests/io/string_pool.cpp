@@ -1,5 +1,6 @@
 #include "string_pool.hpp"
 
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,22 +45,54 @@ TEST_CASE("what is taken has room for what was asked for") {
     });
 }
 
-TEST_CASE("small and large strings are not kept, nor more than there are places for") {
+TEST_CASE("small and large strings are not kept") {
     on_a_thread([] {
-        (void)string_pool::take(1);
         for (const std::size_t size : {std::size_t{20}, string_pool::large_bytes + 1}) {
             std::string s(size, 'x');
             string_pool::keep(s);
             CHECK(s.empty());
             CHECK(s.capacity() < 100);
         }
+    });
+}
+
+TEST_CASE("strings that one thread keeps are taken by another") {
+    std::set<const void*> kept;
+    on_a_thread([&] {
         std::vector<std::string> many;
-        for (std::size_t i = 0; i < string_pool::small_max + 10; ++i)
+        for (std::size_t i = 0; i <= string_pool::small_max; ++i) {
             many.emplace_back(string_pool::bytes_min, 'x');
-        const char* const last_that_fits = many[string_pool::small_max - 1].data();
+            kept.insert(many.back().data());
+        }
         for (std::string& s : many)
             string_pool::keep(s);
-        CHECK(static_cast<const void*>(string_pool::take(1).data()) == last_that_fits);
+    });
+    on_a_thread([&] {
+        std::vector<std::string> taken;
+        for (std::size_t i = 0; i < string_pool::small_max / 2; ++i) {
+            taken.push_back(string_pool::take(1));
+            CHECK(kept.contains(taken.back().data()));
+        }
+    });
+}
+
+TEST_CASE("threads keep no more than there are places for") {
+    on_a_thread([] {
+        constexpr std::size_t places = string_pool::small_max * (string_pool::depot_shelves + 1);
+        constexpr std::size_t marked = string_pool::bytes_min + 1'000; // no fresh one is so large
+        for (const std::string& each :
+             std::vector<std::string>(2 * places, std::string(marked, 'x'))) {
+            std::string s = each;
+            string_pool::keep(s);
+        }
+        std::size_t used_again = 0;
+        std::vector<std::string> taken;
+        for (std::size_t i = 0; i < 2 * places; ++i) {
+            taken.push_back(string_pool::take(1));
+            used_again += taken.back().capacity() >= marked ? 1U : 0U;
+        }
+        CHECK(used_again > string_pool::small_max / 2);
+        CHECK(used_again <= places);
     });
 }
 

@@ -43,11 +43,18 @@ inline std::ostream& operator<<(std::ostream& out, const combination& c) {
     return out << to_string(c.backend) << ", " << to_string(c.topology);
 }
 
+/// Whether io_uring can be used here. Where it cannot, the log of the test says so and why.
+inline bool has_io_uring() {
+    static const std::string missing = why_no_uring(64);
+    if (!missing.empty())
+        WARN("skipped for io_uring: " << missing);
+    return missing.empty();
+}
+
 inline std::vector<combination> combinations() {
     std::vector<combination> all{{backend_kind::epoll, topology::split},
                                  {backend_kind::epoll, topology::per_worker}};
-    static const std::string missing = why_no_uring(64);
-    if (missing.empty()) {
+    if (has_io_uring()) {
         all.push_back({backend_kind::io_uring, topology::split});
         all.push_back({backend_kind::io_uring, topology::per_worker});
     }

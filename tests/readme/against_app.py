@@ -35,8 +35,8 @@ def shows(expected, printed):
 def serve(program, folder):
     """rota-http in its own folder, and its port."""
     port_file = Path(folder) / "port"
-    server = subprocess.Popen([program, "--port", "0", "--port-file", port_file, "--log-level",
-                               "warning"])
+    server = subprocess.Popen([Path(program).resolve(), "--port", "0", "--port-file", port_file,
+                               "--log-level", "warning"], cwd=folder)
     end = time.monotonic() + LIMIT_S
     while not port_file.exists():
         if time.monotonic() > end or server.poll() is not None:

@@ -26,7 +26,7 @@ THIRD_PARTIES = {
     "liburing": {"io/src", "tests/io", "bench"},
     "liburing.h": {"io/src", "tests/io", "bench"},
     "llhttp.h": {"io/http/src"},
-    "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "bench"},
+    "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "tests/sim", "bench"},
     "fmt": {"io/src", "io/http/src", "apps", "tests", "bench"},
     "catch2": {"tests"},
     "CLI": {"apps", "bench"},

@@ -3,8 +3,9 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
-#include <thread>
 #include <vector>
+
+#include <rota/quiet_thread.hpp>
 
 namespace rota {
 
@@ -68,7 +69,7 @@ private:
 
     mutable std::mutex lock_; // guards everything below
     std::condition_variable work_or_end_;
-    std::vector<std::jthread> threads_;
+    std::vector<quiet_thread> threads_;
     job* first_ = nullptr;
     job* last_ = nullptr;
     std::size_t waiting_ = 0;

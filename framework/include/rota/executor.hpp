@@ -52,6 +52,11 @@ private:
 /// thread.
 class routine_registry {
 public:
+    routine_registry();
+    ~routine_registry();
+    routine_registry(const routine_registry&) = delete;
+    routine_registry& operator=(const routine_registry&) = delete;
+
     [[nodiscard]] std::uint64_t next_id() noexcept {
         return ids_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
@@ -60,6 +65,9 @@ public:
     void remove(routine& r) noexcept;
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] std::vector<blocked_routine> blocked() const;
+    /// The routine at `step`, blocked or not, with the wait that it came to last, `what` empty if
+    /// none; with id 0 if no routine is there. `step` is only compared, and need not exist.
+    [[nodiscard]] blocked_routine describe(const runnable* step) const;
     /// Asks all routines to stop, and each that is added later.
     void request_stop_all();
     /// Blocks the calling thread until no routine is left.
@@ -74,7 +82,18 @@ private:
     std::size_t size_ = 0;
     bool stopping_ = false;
     std::atomic<std::uint64_t> ids_{0};
+
+    // -- the lock of first_registry
+    routine_registry* next_registry_ = nullptr;
 };
+
+namespace detail {
+
+/// All registries, linked, for a debugger that has nothing to begin with (tools/gdb/rota.py). The
+/// program itself does not look here.
+extern routine_registry* first_registry;
+
+} // namespace detail
 
 /// What runs routines: the runtime with its worker threads, or the single-threaded
 /// inline_scheduler.

@@ -1,14 +1,39 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
-#include <thread>
 
 namespace rota {
 
-/// Starts a thread that takes no signals: they are for the threads of the program itself (man 7
-/// signal: a signal goes to any thread that does not block it). `name` shows in the system's
-/// listings, up to 15 characters of it.
-std::jthread start_quiet_thread(const std::string& name, std::function<void()> body);
+/// A thread that takes no signals: they are for the threads of the program itself (man 7 signal: a
+/// signal goes to any thread that does not block it). But for SIGURG, which is ignored by default,
+/// and by which it can be asked for its stack (stack_trace.hpp). Move-only; the destructor joins.
+/// One thread at a time uses it.
+///
+/// Everything of Rota that runs beside something else runs on one of these, and sleeps on a
+/// `parker`: a simulation that plays all threads on one replaces the sources of these two.
+class quiet_thread {
+public:
+    quiet_thread() noexcept;
+    quiet_thread(quiet_thread&& other) noexcept;
+    quiet_thread& operator=(quiet_thread&& other) noexcept;
+    ~quiet_thread();
+
+    /// False if it was not started, or has been joined.
+    [[nodiscard]] bool joinable() const noexcept { return running_ != nullptr; }
+    /// Waits for its end. It is joinable.
+    void join();
+
+private:
+    friend quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body);
+    struct running;
+
+    std::unique_ptr<running> running_;
+};
+
+/// Starts a thread that runs `body`. `name` shows in the system's listings, up to 15 characters of
+/// it. Throws std::system_error if there can be no more threads.
+quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body);
 
 } // namespace rota

@@ -86,6 +86,8 @@ public:
 
     /// A copy of what it waits for, or nothing if it is not blocked.
     [[nodiscard]] std::optional<blocked_routine> blocked_on() const;
+    /// The wait that it came to last, over or not; `what` is empty if it has not come to any.
+    [[nodiscard]] blocked_routine last_wait() const;
 
     /// Blocks the calling thread until the routine has stopped. Not from inside a routine:
     /// `co_await join(r)` there.

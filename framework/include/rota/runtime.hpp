@@ -1,15 +1,17 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <rota/blocking_pool.hpp>
 #include <rota/executor.hpp>
 #include <rota/least_loaded_scheduler.hpp>
+#include <rota/quiet_thread.hpp>
+#include <rota/stall_watch.hpp>
 #include <rota/task.hpp>
 #include <rota/worker.hpp>
 
@@ -26,6 +28,14 @@ struct runtime_options {
     int blocking_nice = 10;
     /// Told of exceptions that end routines; by default they are written to stderr.
     executor::error_handler on_error{};
+    /// A routine that holds its worker for longer is reported, once then and once at its end. 0:
+    /// none is. (New routines go to other workers after 100 ms, in any case.)
+    std::chrono::milliseconds stall_limit{1000};
+    /// Told of it, on a thread of its own; by default it is written to stderr.
+    std::function<void(const stall_report&)> on_stall{};
+    /// Called on the same thread every 20 ms while a worker is awake; for what is built on the
+    /// runtime and has something of its own to watch.
+    std::function<void()> on_tick{};
     /// What the thread of worker `index` sleeps on; by default a futex (parker).
     std::function<std::unique_ptr<parking>(std::size_t index)> make_parking{};
 };
@@ -87,7 +97,7 @@ public:
 private:
     struct slot {
         std::unique_ptr<worker> shard;
-        std::jthread thread;
+        quiet_thread thread;
         bool active = false;
     };
 
@@ -99,6 +109,7 @@ private:
     std::function<void(worker&)> observer_;
 
     blocking_pool blocking_;
+    stall_watch watch_; // behind the workers: it goes last
 
     std::mutex stop_lock_; // held throughout stop()
 

@@ -17,6 +17,8 @@
 
 namespace rota {
 
+class stall_watch;
+
 /// Where a worker reads the time: the machine's steady clock, or a virtual one in tests.
 class time_source {
 public:
@@ -117,6 +119,21 @@ public:
         return std::chrono::nanoseconds(cost_ns_.load(std::memory_order_relaxed));
     }
     [[nodiscard]] std::uint32_t pending_completions() const noexcept { return completions_.size(); }
+    /// What it is at, for who watches over it. `step` is what was begun last and has not returned,
+    /// or null; `steps` counts them; `thread` (man 2 gettid) holds the baton, or held it last.
+    struct pulse {
+        const runnable* step = nullptr;
+        std::uint64_t steps = 0;
+        int thread = 0;
+    };
+    [[nodiscard]] pulse read_pulse() const noexcept;
+    /// True unless nobody holds the baton. Sequentially consistent: see stall_watch.hpp.
+    [[nodiscard]] bool awake() const noexcept {
+        return baton_.load(std::memory_order_seq_cst) != baton::parked;
+    }
+    /// Whether a step goes on for so long that new work had better go elsewhere.
+    [[nodiscard]] bool held_up() const noexcept { return held_up_.load(std::memory_order_relaxed); }
+    void set_held_up(bool value) noexcept { held_up_.store(value, std::memory_order_relaxed); }
     /// When the worker next needs a turn for a timer that its sleeping thread does not know of
     /// (armed in a lent run): whoever lends must see to it. time_point::max() if there is none.
     [[nodiscard]] time_point lent_deadline() const noexcept;
@@ -135,8 +152,13 @@ public:
     /// Runs what is ready until nothing is or `budget` has been used up, then gives the baton back;
     /// with work left over, to the worker's own thread.
     void run_lent(std::chrono::nanoseconds budget) noexcept;
+    /// Instead of run_lent(): gives the baton to the worker's own thread.
+    void pass_on() noexcept;
 
     // -- before the thread starts
+
+    /// Who is told when it wakes up; outlives it.
+    void set_watch(stall_watch* watch) noexcept { watch_ = watch; }
 
     void set_turn_hook(turn_hook* hook) noexcept { hook_ = hook; }
 
@@ -173,6 +195,7 @@ private:
     static constexpr std::uint64_t count_mask = stopping_bit - 1;
 
     [[nodiscard]] bool note_posted() noexcept;
+    [[nodiscard]] bool take(baton as) noexcept;
     void sleep() noexcept;
     void await_baton(time_point deadline) noexcept;
     [[nodiscard]] bool drained() const noexcept;
@@ -185,6 +208,7 @@ private:
     const time_source& time_;
     const std::unique_ptr<parking> parking_;
     turn_hook* hook_ = nullptr;
+    stall_watch* watch_ = nullptr;
 
     // -- the baton holder
     run_queue ready_;
@@ -195,6 +219,9 @@ private:
     std::atomic<std::int64_t> ready_count_{0};
     std::atomic<std::int64_t> cost_ns_{2000};
     std::atomic<std::int64_t> lent_deadline_ns_;
+    std::atomic<const runnable*> step_{nullptr};
+    std::atomic<std::uint64_t> steps_{0};
+    std::atomic<int> thread_{0};
 
     // -- the worker's own thread
     std::atomic<std::int64_t> sleep_deadline_ns_;
@@ -205,6 +232,7 @@ private:
     std::atomic<std::int64_t> routines_{0};
     std::atomic<std::uint64_t> population_{0};
     std::atomic<std::int64_t> inbox_count_{0};
+    std::atomic<bool> held_up_{false};
     inbox inbox_;
     completion_queue completions_;
 };

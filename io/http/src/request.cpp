@@ -87,6 +87,7 @@ std::string_view request::param(std::string_view name) const {
 
 body_reader& request::body() noexcept {
     static empty_body none;
+    // cppcheck-suppress returnTempReference ; both are objects that stay
     return body_ != nullptr ? *body_ : none;
 }
 

@@ -66,8 +66,7 @@ task<void> response_writer::write_owned(std::string piece) {
 
 task<void> response_writer::flush() {
     begin();
-    co_await wire_.send();
-    co_await wire_.stream().flush();
+    co_await wire_.flush();
 }
 
 void response_writer::add_trailer(std::string_view name, std::string_view value) {

@@ -53,12 +53,21 @@ task<void> session::serve() {
             }
             if (idle)
                 watch_.leave_idle();
+            if (how == wait_end::late && idle && requests_ > 0 && may_rest() &&
+                wire_.buffered().empty()) {
+                begin_rest();
+                co_return;
+            }
             if (how != wait_end::arrived)
                 then = co_await end_without_head(how, idle);
             continue;
         }
-        if (event == parse_event::error) {
-            answer_bad_request(parser_.error().status, parser_.error().reason);
+        if (event == parse_event::error || refuses()) {
+            if (event == parse_event::error) {
+                answer_bad_request(parser_.error().status, parser_.error().reason);
+            } else {
+                answer_refused();
+            }
             consume_head();
             then = progress::close;
             break;
@@ -79,7 +88,7 @@ task<void> session::serve() {
         co_await wire_.send();
     }
     // So few bytes the kernel takes at once, and nothing of the client's can meet them.
-    if (client_is_done_ && wire_.sent() <= sent_at_once_max)
+    if (client_is_done_ && sent_earlier_ + wire_.sent() <= sent_at_once_max)
         co_return;
     co_await wire_.linger();
 }
@@ -112,7 +121,25 @@ session::time_point session::head_deadline() {
         since_ = home_.turn_time();
     }
     const bool idles = requests_ > 0 && !head_begun_;
-    return since_ + (idles ? limits_.idle_timeout : limits_.header_timeout);
+    if (!idles)
+        return since_ + limits_.header_timeout;
+    if (may_rest())
+        return since_ + limits_.rest_after;
+    return since_ + limits_.idle_timeout;
+}
+
+/// Whether an idle client shall rest before its time is up.
+bool session::may_rest() const noexcept {
+    return control_.rest != nullptr && limits_.rest_after.count() > 0 &&
+           limits_.rest_after < limits_.idle_timeout;
+}
+
+/// Ends the session for a rest.
+void session::begin_rest() noexcept {
+    *control_.rest = {.wanted = true,
+                      .until = since_ + limits_.idle_timeout,
+                      .requests = requests_,
+                      .bytes_sent = sent_earlier_ + wire_.sent()};
 }
 
 /// A request that came together with the end of the wait, or with the drain, is still served.
@@ -280,18 +307,28 @@ task<session::progress> session::send_streamed(response* answer) {
 
 /// Answers what could not be read as a request; nothing can follow.
 void session::answer_bad_request(int status, const char* reason) {
+    answer_and_close(error_answer(status, reason));
+}
+
+/// Answers a request without a look at what it is about.
+void session::answer_refused() {
+    response busy = error_answer(503, "the server has no room for requests now");
+    busy.header("Retry-After", "1");
+    answer_and_close(busy);
+}
+
+void session::answer_and_close(const response& answer) {
     with_ = exchange{
         .minor = 1, .head_only = parser_.head().method == method::head, .keep_alive = false};
     sent_before_ = wire_.sent() + wire_.pending().size();
     arrived_ = home_.turn_time();
-    const response answer = error_answer(status, reason);
     append_head(wire_.pending(), answer, with_, content_framing::sized,
                 with_.head_only ? "" : answer.body());
-    account(status);
+    account(answer.status());
 }
 
 response session::answer_to_error(const std::exception_ptr& error) {
-    return answer_to(error, *request_, stop_, wire_.stream().peer_closed(), control_.hooks);
+    return answer_to(error, *request_, stop_, wire_.broken(), control_.hooks);
 }
 
 void session::account(int status) {

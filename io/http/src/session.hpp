@@ -33,12 +33,20 @@ public:
           counters_(counters), wire_(client, limits, counters), parser_(limits.parser),
           body_(wire_, parser_, limits, home), watch_(stop, control.draining),
           since_(home.turn_time()) {
+        if (control.rest != nullptr && std::exchange(control.rest->wanted, false)) {
+            requests_ = control.rest->requests;
+            sent_earlier_ = control.rest->bytes_sent;
+            return;
+        }
         counters_.connections.add(1);
         counters_.connections_open.add(1);
     }
     session(const session&) = delete;
     session& operator=(const session&) = delete;
-    ~session() { counters_.connections_open.subtract(1); }
+    ~session() {
+        if (control_.rest == nullptr || !control_.rest->wanted)
+            counters_.connections_open.subtract(1);
+    }
 
     task<void> serve();
 
@@ -56,6 +64,8 @@ private:
     enum class wait_end : std::uint8_t { arrived, peer_ended, late, drained };
     [[nodiscard]] task<progress> end_without_head(wait_end how, bool idle);
     [[nodiscard]] time_point head_deadline();
+    [[nodiscard]] bool may_rest() const noexcept;
+    void begin_rest() noexcept;
 
     // -- answering
     [[nodiscard]] bool answer_directly();
@@ -64,6 +74,11 @@ private:
     [[nodiscard]] task<progress> send_streamed(response* answer);
     [[nodiscard]] task<progress> send_large(response* answer);
     void answer_bad_request(int status, const char* reason);
+    void answer_refused();
+    void answer_and_close(const response& answer);
+    [[nodiscard]] bool refuses() const noexcept {
+        return control_.refusing != nullptr && control_.refusing->load(std::memory_order_relaxed);
+    }
     void append_small(const response& answer);
     [[nodiscard]] bool will_drop_rest(const response& answer);
     [[nodiscard]] exchange begin_answer(const response& answer) override;
@@ -97,8 +112,9 @@ private:
 
     // -- the connection
     std::uint64_t requests_ = 0;
-    time_point since_;        // when the current waiting for a head began
-    bool head_begun_ = false; // since_ is the time of its first byte
+    std::uint64_t sent_earlier_ = 0; // before it rested
+    time_point since_;               // when the current waiting for a head began
+    bool head_begun_ = false;        // since_ is the time of its first byte
     // It wants no more answers, so it sends no more (RFC 9112 section 9.6), and what of it has been
     // received has been read.
     bool client_is_done_ = false;

@@ -1,5 +1,6 @@
 #include "wire.hpp"
 
+#include <system_error>
 #include <utility>
 
 #include <rota/errors.hpp>
@@ -44,6 +45,9 @@ task<void> wire::in_time(task<void> writing) {
     } catch (const timed_out&) {
         stream_.abort();
         throw;
+    } catch (const std::system_error&) {
+        failed_ = true;
+        throw;
     }
 }
 
@@ -74,6 +78,16 @@ task<void> wire::send_owned(std::string bytes) {
     task<void> writing = stream_.write_owned(std::move(bytes));
     co_await in_time(std::move(writing));
     count(size);
+}
+
+task<void> wire::flush() {
+    co_await send();
+    try {
+        co_await stream_.flush();
+    } catch (const std::system_error&) {
+        failed_ = true;
+        throw;
+    }
 }
 
 task<void> wire::linger() {

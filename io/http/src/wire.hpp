@@ -40,9 +40,13 @@ public:
     /// task.
     [[nodiscard]] task<void> send(std::string_view bytes);
     [[nodiscard]] task<void> send_owned(std::string bytes);
+    /// Waits until the transport has taken everything.
+    [[nodiscard]] task<void> flush();
     /// Half-closes, and reads and drops what the client still sends, so that no reset overtakes the
     /// last answer (RFC 9112 section 9.6). Everything has been sent before.
     [[nodiscard]] task<void> linger();
+    /// Whether the client has gone, as far as reading or writing has shown.
+    [[nodiscard]] bool broken() const noexcept { return failed_ || stream_.peer_closed(); }
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
 
 private:
@@ -55,6 +59,7 @@ private:
     worker_counters& counters_;
     std::string pending_;
     std::uint64_t sent_ = 0;
+    bool failed_ = false; // to send
 };
 
 } // namespace rota::http

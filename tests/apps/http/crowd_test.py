@@ -5,7 +5,6 @@ usage: crowd_test.py <rota-http> [options of rota-http...]
 """
 
 import os
-import re
 import resource
 import selectors
 import socket
@@ -59,34 +58,25 @@ def ask_all(clients):
     waiting.close()
 
 
-def connections(server):
-    return int(re.search(r"^rota_http_connections (\d+)$",
-                         server.get("/metrics").body.decode(), re.M)[1])
-
-
 def per_worker(server):
     return [worker["connections"] for worker in server.get("/debug/tasks").json()["workers"]]
-
-
-def descriptors(server):
-    return len(os.listdir(f"/proc/{server.pid}/fd"))
 
 
 def test_crowd(server):
     count = as_many_as_allowed()
     server.get("/plaintext")
-    start = (server.rss_bytes(), descriptors(server))
+    start = (server.rss_bytes(), server.descriptors())
     sanitized = "ROTA_TEST_SANITIZED" in os.environ  # then what is freed stays
     for _ in range(ROUNDS):
         clients = connect(server.port, count)
         ask_all(clients)
         ask_all(clients)  # the same connections again: they were kept
-        equal(connections(server), count + 1)
+        equal(server.connections(), count + 1)
         full = server.rss_bytes()
         for client in clients:
             client.close()
-        eventually(lambda: connections(server) == 1, "all connections are closed")
-        eventually(lambda: descriptors(server) <= start[1] + 1, "all descriptors are closed")
+        eventually(lambda: server.connections() == 1, "all connections are closed")
+        eventually(lambda: server.descriptors() <= start[1] + 1, "all descriptors are closed")
         if not sanitized:
             eventually(lambda: server.rss_bytes() <= start[0] + KEPT_BYTES, "memory is given back")
         print(f"{count} connections: {start[0] >> 10} KiB before, {full >> 10} KiB with them, "

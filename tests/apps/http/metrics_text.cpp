@@ -21,7 +21,7 @@ figures sample() {
     f.http.latency_counts.back() = 1;
     f.http.latency_sum_us = 1'500'000;
     f.workers.push_back({.index = 0, .state = rota::baton::lent, .routines = 7});
-    f.queues.push_back({"mail", {.queued = 2, .in_progress = 1, .added = 8, .completed = 5}});
+    f.queues.push_back({.name = "mail", .counts = {.queued = 2, .in_progress = 1, .completed = 5}});
     f.routines = 7;
     return f;
 }
@@ -46,6 +46,7 @@ TEST_CASE("every figure has its line") {
              "rota_worker_state{worker=\"0\",state=\"parked\"} 0",
              "rota_jobs{queue=\"mail\",state=\"queued\"} 2",
              "rota_jobs{queue=\"mail\",state=\"in_progress\"} 1",
+             "rota_jobs{queue=\"mail\",state=\"dead\"} 0",
              "rota_jobs_completed_total{queue=\"mail\"} 5",
              "rota_routines 7",
          }) {

@@ -110,7 +110,8 @@ def test_port_in_use(program, options):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        run = subprocess.run([program, "--port", port, "--log-level", "error", *options],
+        run = subprocess.run([program, "--port", port, "--log-level", "error", "--store", "memory",
+                              *options],
                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         equal(run.returncode, 1)
         equal(run.stderr.count("\n"), 1, run.stderr)
@@ -132,7 +133,7 @@ def test_help_and_version(program, _):
                           timeout=PATIENCE_S, check=True).stdout
     for word in ("--host", "--port", "--workers", "--topology", "--max-connections",
                  "--header-timeout", "--body-timeout", "--idle-timeout", "--drain-timeout",
-                 "--log-level", "Examples:"):
+                 "--log-level", "--store", "Examples:"):
         check(word in text, word)
     version = subprocess.run([program, "--version"], capture_output=True, text=True,
                              timeout=PATIENCE_S, check=True).stdout
@@ -202,6 +203,19 @@ def test_access_log(program, options):
         server.wait_for(r'127\.0\.0\.1:\d+ "GET /hello/log\?x=1" 200 \d+ bytes \d+ us')
 
 
+def test_a_signal_dumps_the_tasks(program, options):
+    with RotaHttp(program, *options) as server:
+        with server.connect() as client:
+            client.sendall(b"GET /sleep/60000 HTTP/1.1\r\nHost: x\r\n\r\n")
+            eventually(lambda: server.blocked("sleep"), "the request is at work")
+            for count in (1, 2):
+                server.signal(signal.SIGUSR1)
+                server.wait_for(r"tasks: \d+ routines, \d+ running, \d+ blocked", count)
+                server.wait_for(r"client#\d+ on worker \d+: sleep in \S+samples.cpp:\d+ for \d+ ms",
+                                count)
+            server.wait_for(r"worker 0: \w+, \d+ routines, \d+ connections, \d+ runnable", 2)
+
+
 def test_the_port_file_is_whole(program, options):
     with RotaHttp(program, *options) as server:
         equal(Path(server.port_file).read_text(), f"{server.port}\n")
@@ -216,7 +230,8 @@ def test_the_port_file_goes_with_the_program(program, options):
 
 
 def test_a_port_file_that_cannot_be_written_ends_the_program(program, options):
-    run = subprocess.run([program, "--port", "0", "--port-file", "/nonexistent/port", *options],
+    run = subprocess.run([program, "--port", "0", "--port-file", "/nonexistent/port", "--store",
+                          "memory", *options],
                          capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     equal(run.returncode, 1)
     check("rota-http: cannot write /nonexistent/port" in run.stderr, run.stderr)

@@ -38,6 +38,8 @@ TEST_CASE("without options the defaults hold") {
     CHECK(r.result.host == "127.0.0.1");
     CHECK(r.result.port == 8080);
     CHECK(r.result.topology == rota::io::topology::split);
+    CHECK(r.result.store == "sqlite:rota-jobs.db");
+    CHECK_FALSE(r.result.store_given);
 }
 
 TEST_CASE("every option is read") {
@@ -59,6 +61,8 @@ TEST_CASE("every option is read") {
                      "7",
                      "--max-body",
                      "64K",
+                     "--max-memory",
+                     "1G",
                      "--header-timeout",
                      "1s",
                      "--body-timeout=2m",
@@ -68,6 +72,10 @@ TEST_CASE("every option is read") {
                      "3",
                      "--drain-timeout",
                      "0",
+                     "--stall-limit",
+                     "0",
+                     "--store",
+                     "sqlite:/tmp/jobs.db",
                      "--lease",
                      "5s",
                      "--max-jobs",
@@ -87,11 +95,15 @@ TEST_CASE("every option is read") {
     CHECK(s.backend == rota::io::backend_kind::epoll);
     CHECK(s.max_connections == 7);
     CHECK(s.max_body == 65'536);
+    CHECK(s.max_memory == 1'073'741'824);
     CHECK(s.header_timeout == 1s);
     CHECK(s.body_timeout == 2min);
     CHECK(s.idle_timeout == 500ms);
     CHECK(s.send_timeout == 3s);
     CHECK(s.drain_timeout == 0s);
+    CHECK(s.stall_limit == 0s);
+    CHECK(s.store == "sqlite:/tmp/jobs.db");
+    CHECK(s.store_given);
     CHECK(s.lease == 5s);
     CHECK(s.max_jobs == 9);
     CHECK(s.log_level == spdlog::level::warn);
@@ -114,8 +126,11 @@ TEST_CASE("what is wrong is told in one line") {
                                                       {"--header-timeout", ""},
                                                       {"--max-body", "1T"},
                                                       {"--max-body", "0"},
+                                                      {"--max-memory", "1M"},
                                                       {"--max-connections", "0"},
                                                       {"--host", "not an address"},
+                                                      {"--store", "sqlite:"},
+                                                      {"--store", "postgres"},
                                                       {"--lease", "-5s"}};
     for (const auto& arguments : wrong) {
         const reading r(arguments);

@@ -2,10 +2,13 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "jobs/words.hpp"
+#include <rota/inline_scheduler.hpp>
+
+#include "jobs/memory_store.hpp"
 
 using namespace jobs;
 
@@ -33,16 +36,25 @@ const std::string outcomes =
     R"({"summary":{"lines":5,"enqueued":3,"rejected":1,"errors":1}})"
     "\n";
 
-std::string run(std::size_t piece_size, std::string_view text, const service_options& limits) {
-    job_queue queue;
-    bulk_add adding(queue, limits);
+std::string run(std::size_t piece_size, std::string_view text, const service_options& limits,
+                store_limits kept = {}) {
+    rota::inline_scheduler scheduler;
+    memory_store rows(kept);
+    bulk_add lines(limits);
     std::string out;
+    const auto add = [&] {
+        const auto results = scheduler.run_task(rows.add("q", lines.take_jobs(), std::nullopt, 0));
+        lines.report(results, out);
+    };
     while (!text.empty()) {
         const std::string_view piece = text.substr(0, piece_size);
         text.remove_prefix(piece.size());
-        adding.feed(piece, out);
+        lines.feed(piece);
+        add();
     }
-    adding.finish(out);
+    lines.end();
+    add();
+    lines.summarise(out);
     return out;
 }
 
@@ -59,17 +71,31 @@ TEST_CASE("outcomes come in input order, whatever the pieces") {
     }
 }
 
-TEST_CASE("an outcome comes as soon as its line has ended") {
-    job_queue queue;
+TEST_CASE("a job is there as soon as its line has ended") {
     const service_options limits;
-    bulk_add adding(queue, limits);
+    bulk_add lines(limits);
+    lines.feed(R"({"payload":1})");
+    CHECK(lines.take_jobs().empty());
+    lines.feed("\n");
+    CHECK(lines.take_jobs().size() == 1);
     std::string out;
-    adding.feed(R"({"payload":1})", out);
-    CHECK(out.empty());
-    CHECK(queue.counts().queued == 0);
-    adding.feed("\n", out);
-    CHECK(out == "{\"i\":0,\"outcome\":\"enqueued\",\"id\":\"1\"}\n");
-    CHECK(queue.counts().queued == 1);
+    const std::vector<add_result> results(1, {add_outcome::added, 7});
+    lines.report(results, out);
+    CHECK(out == "{\"i\":0,\"outcome\":\"enqueued\",\"id\":\"7\"}\n");
+}
+
+TEST_CASE("lines that the store does not take are errors") {
+    const service_options limits;
+    bulk_add lines(limits);
+    lines.feed("{\"payload\":1}\nnonsense\n");
+    (void)lines.take_jobs();
+    std::string out;
+    lines.report_failure("store_unavailable", "the disk is full", out);
+    lines.summarise(out);
+    CHECK(out.starts_with(R"({"i":0,"outcome":"error","code":"store_unavailable",)"
+                          R"("reason":"the disk is full"})"));
+    CHECK(out.find(R"({"i":1,"outcome":"error","code":"bad_json")") != std::string::npos);
+    CHECK(out.find(R"("errors":2)") != std::string::npos);
 }
 
 TEST_CASE("a line that is too long is an error and the rest goes on") {
@@ -89,22 +115,11 @@ TEST_CASE("blanks that are too long count as a line when they come in pieces, to
 }
 
 TEST_CASE("a full queue rejects") {
-    job_queue queue({.max_jobs = 1});
-    const service_options limits;
-    bulk_add adding(queue, limits);
-    std::string out;
-    adding.feed("{\"payload\":1}\n{\"payload\":2}\n", out);
+    const std::string out = run(100, "{\"payload\":1}\n{\"payload\":2}\n", {}, {.jobs_max = 1});
     CHECK(out.find(R"({"i":1,"outcome":"rejected","reason":"queue_full"})") != std::string::npos);
 }
 
 TEST_CASE("no input has a summary") {
     CHECK(run(1, "", {}) ==
           "{\"summary\":{\"lines\":0,\"enqueued\":0,\"rejected\":0,\"errors\":0}}\n");
-}
-
-TEST_CASE("the words for states") {
-    CHECK(state_of({.in_progress = true}) == "in_progress");
-    CHECK(state_of({}) == "queued");
-    CHECK(reason_of(rota::add_outcome::closed) == "closed");
-    CHECK(id_text(12) == "12");
 }

@@ -26,7 +26,7 @@ take_order take_of(std::string_view text) {
 }
 acknowledgement ack_of(std::string_view text) {
     const json::document doc = parse(text);
-    return read_acknowledgement(doc.root());
+    return read_acknowledgement(doc.root(), limits);
 }
 
 /// Runs `read` and gives what it refuses with.
@@ -47,6 +47,7 @@ TEST_CASE("the key of a job") {
     CHECK(job_of(R"({"payload": "text"})").key == "text");
     CHECK(job_of(R"({"payload": {"b": 1, "a": 2}})").key == R"({"a":2,"b":1})");
     CHECK(job_of(R"({"payload": null})").key == "null");
+    CHECK(job_of(R"({"payload": "a\u0000b"})").key == R"("a\u0000b")");
     CHECK(job_of(R"({"payload": 1, "key": "é"})").key == "é");
 }
 
@@ -85,13 +86,16 @@ TEST_CASE("sizes of jobs") {
 }
 
 TEST_CASE("takes") {
-    CHECK(take_of("{}").max == 1);
+    CHECK(take_of("{}").wanted.max == 1);
     CHECK(take_of("{}").wait.count() == 0);
-    CHECK(take_of(R"({"max":1000,"wait_ms":60000})").max == 1000);
+    CHECK(take_of(R"({"max":1000,"wait_ms":60000})").wanted.max == 1000);
     CHECK(take_of(R"({"max":1000,"wait_ms":60000})").wait.count() == 60'000);
+    CHECK(take_of("{}").wanted.lease_ms == 0);
+    CHECK(take_of(R"({"lease_ms":5})").wanted.lease_ms == 5);
     for (const char* text :
-         {R"({"max":0})", R"({"max":1001})", R"({"max":"3"})", R"({"max":1.5})", R"({"max":null})",
-          R"({"wait_ms":-1})", R"({"wait_ms":60001})", R"({"wait":1})", "3"}) {
+         {R"({"lease_ms":0})", R"({"lease_ms":43200001})", R"({"max":0})", R"({"max":1001})",
+          R"({"max":"3"})", R"({"max":1.5})", R"({"max":null})", R"({"wait_ms":-1})",
+          R"({"wait_ms":60001})", R"({"wait":1})", "3"}) {
         CAPTURE(text);
         CHECK(refusal(take_of, text).status == 400);
     }
@@ -102,9 +106,16 @@ TEST_CASE("acknowledgements") {
     CHECK(given.acks == std::vector<std::string>{"a"});
     CHECK(given.retries.empty());
     CHECK(ack_of(R"({"retries":[{"lease_id":"b"},{"lease_id":"c"}]})").retries.size() == 2);
+    const acknowledgement late =
+        ack_of(R"({"retries":[{"lease_id":"b","delay_ms":7,"error":"no"}]})");
+    CHECK(late.retries[0].delay_ms == 7);
+    CHECK(late.retries[0].error == "no");
     for (const char* text :
-         {"{}", R"({"acks":{}})", R"({"acks":["a"]})", R"({"acks":[{}]})",
-          R"({"acks":[{"lease_id":1}]})", R"({"acks":[{"id":"a"}]})", R"({"ack":[]})"}) {
+         {R"({"retries":[{"lease_id":"b","delay_ms":-1}]})",
+          R"({"retries":[{"lease_id":"b","error":1}]})",
+          R"({"retries":[{"lease_id":"b","error":"a\u0000b"}]})", "{}", R"({"acks":{}})",
+          R"({"acks":["a"]})", R"({"acks":[{}]})", R"({"acks":[{"lease_id":1}]})",
+          R"({"acks":[{"id":"a"}]})", R"({"ack":[]})"}) {
         CAPTURE(text);
         CHECK(refusal(ack_of, text).status == 400);
     }
@@ -119,4 +130,54 @@ TEST_CASE("names of queues") {
         CAPTURE(name);
         CHECK_THROWS_AS(check_queue_name(name), problem);
     }
+}
+
+TEST_CASE("delays and priorities") {
+    const new_job job = job_of(R"({"payload":1,"delay_ms":5,"priority":9})");
+    CHECK(job.delay_ms == 5);
+    CHECK(job.priority == 9);
+    CHECK(job_of(R"({"payload":1})").priority == 0);
+    for (const char* text : {R"({"payload":1,"delay_ms":-1})", R"({"payload":1,"priority":10})",
+                             R"({"payload":1,"delay_ms":2592000001})"}) {
+        CAPTURE(text);
+        CHECK(refusal(job_of, text).status == 400);
+    }
+}
+
+TEST_CASE("extensions") {
+    const auto extension_of = [](std::string_view text) {
+        const json::document doc = parse(text);
+        return read_extension(doc.root(), limits);
+    };
+    const extension given = extension_of(R"({"leases":[{"lease_id":"a"}],"lease_ms":9})");
+    CHECK(given.leases == std::vector<std::string>{"a"});
+    CHECK(given.lease_ms == 9);
+    CHECK(extension_of(R"({"leases":[]})").lease_ms == 0);
+    CHECK(refusal(extension_of, "{}").status == 400);
+    CHECK(refusal(extension_of, R"({"leases":[],"lease_ms":0})").status == 400);
+}
+
+TEST_CASE("settings") {
+    const auto settings_of = [](std::string_view text) {
+        const json::document doc = parse(text);
+        return read_settings(doc.root(), limits);
+    };
+    CHECK(settings_of("{}") == queue_settings{});
+    CHECK(settings_of(R"({"max_jobs":null})") == queue_settings{});
+    CHECK(settings_of(R"({"max_jobs":1,"max_attempts":2,"lease_ms":3,"payload_bytes_max":4,)"
+                      R"("paused":true})") == queue_settings{1, 2, 3, 4, true});
+    for (const char* text : {"[]", R"({"max_jobs":0})", R"({"paused":1})", R"({"colour":"red"})"}) {
+        CAPTURE(text);
+        CHECK(refusal(settings_of, text).status == 400);
+    }
+}
+
+TEST_CASE("idempotency tokens") {
+    const new_job job{"k", "1"};
+    CHECK(read_token("abc", job).token == "abc");
+    CHECK(read_token("\"abc\"", job).token == "abc");
+    CHECK(read_token("abc", job).fingerprint == read_token("x", job).fingerprint);
+    CHECK(read_token("abc", job).fingerprint != read_token("abc", {"k1", ""}).fingerprint);
+    for (const std::string& field : {std::string(), std::string("a b"), std::string(256, 'x')})
+        CHECK_THROWS_AS(read_token(field, job), problem);
 }

@@ -1,17 +1,16 @@
 #include "jobs/service.hpp"
 
 #include <chrono>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <rota/errors.hpp>
 #include <rota/event.hpp>
 #include <rota/inline_scheduler.hpp>
-#include <rota/sleep.hpp>
+
+#include "jobs/memory_store.hpp"
 
 using namespace jobs;
 using namespace std::chrono_literals;
@@ -23,7 +22,7 @@ using keys = std::vector<std::string>;
 
 /// A service whose leases end in virtual time.
 struct bench {
-    explicit bench(service_options options = {}) : served(options) {
+    explicit bench(store_limits limits = {}) : rows(limits) {
         ending = scheduler.spawn(served.end_leases(), {.name = "end of leases"});
         scheduler.run();
     }
@@ -31,107 +30,141 @@ struct bench {
         ending->request_stop();
         scheduler.run();
     }
-    std::vector<std::string> hand_out(std::size_t max) {
-        job_queue::lease jobs = queue->try_take_up_to(max);
-        std::vector<std::string> ids = service::new_lease_ids(jobs.size());
-        delivery sent = served.hand_out(queue, std::move(jobs), ids, scheduler.now());
-        sent.delivered();
-        scheduler.run();
-        return ids;
+    [[nodiscard]] time_ms now() const {
+        return std::chrono::duration_cast<std::chrono::milliseconds>(
+                   scheduler.now().time_since_epoch())
+            .count();
+    }
+    /// Adds it, and runs nothing else.
+    void add(const std::string& key, std::int64_t delay_ms = 0) {
+        std::vector<new_job> one;
+        one.push_back({key, "1", delay_ms});
+        const auto adding = scheduler.spawn(add_to(&rows, std::move(one), now()));
+        while (adding->state() != rota::routine_state::stopped)
+            scheduler.run_one();
+    }
+    static task<void> add_to(store* to, std::vector<new_job> jobs, time_ms now) {
+        task<std::vector<add_result>> adding = to->add("q", std::move(jobs), std::nullopt, now);
+        (void)co_await std::move(adding);
+    }
+    keys in(job_state state) {
+        job_list jobs = scheduler.run_task(rows.list("q", {.state = state}, now()));
+        keys result;
+        for (const job_info& job : jobs.jobs)
+            result.push_back(job.key);
+        return result;
+    }
+    keys queued() { return in(job_state::queued); }
+    std::vector<taken_job> take(std::size_t max) {
+        return scheduler.run_task(rows.take("q", {{max, 0}}, now())).at(0);
     }
     /// Starts to wait for jobs; the keys that come, once it has ended.
     rota::routine_ptr wait(std::size_t max, std::chrono::milliseconds wait, keys* into,
                            rota::event* gone) {
-        const rota::routine_ptr r = scheduler.spawn(take(this, max, wait, into, gone));
+        const rota::routine_ptr r = scheduler.spawn(take_into(this, max, wait, into, gone));
         scheduler.run();
         return r;
     }
     static task<void> until(rota::event* e) { co_await e->wait(); }
-    static task<void> take(bench* b, std::size_t max, std::chrono::milliseconds wait, keys* into,
-                           rota::event* gone) {
-        task<job_queue::lease> waiting = b->served.wait_for_jobs(b->queue, max, wait, until(gone));
-        job_queue::lease jobs = co_await std::move(waiting);
-        for (const job_queue::job& job : jobs)
-            into->push_back(job.key());
+    static task<void> take_into(bench* b, std::size_t max, std::chrono::milliseconds wait,
+                                keys* into, rota::event* gone) {
+        task<std::vector<taken_job>> waiting =
+            b->served.wait_for_jobs(b->queue, {max, 0}, wait, until(gone));
+        const std::vector<taken_job> jobs = co_await std::move(waiting);
+        for (const taken_job& job : jobs)
+            into->push_back(job.key);
         into->emplace_back("end");
-        jobs.commit();
+    }
+    static task<void> deliver(bench* b, std::string reaches, std::string is_lost) {
+        delivery sent(b->served, b->queue, {std::move(reaches)});
+        sent.delivered();
+        const delivery lost(b->served, b->queue, {std::move(is_lost)});
+        co_return;
+    }
+    static task<void> watch(bench* b, std::uint64_t after, int* ended) {
+        task<bool> waiting = b->served.wait_for_event(b->queue, after, 1min);
+        const bool there = co_await std::move(waiting);
+        *ended = there ? 1 : 2;
     }
 
     rota::inline_scheduler scheduler;
-    service served;
-    std::shared_ptr<job_queue> queue = served.open("q");
+    memory_store rows;
+    service served{rows, {.wall_offset = 0ms}};
+    watched_ptr queue = served.open("q");
     rota::routine_ptr ending;
 };
 
 } // namespace
 
-TEST_CASE("queues exist from first use") {
-    service served;
-    CHECK(served.find("a") == nullptr);
-    const auto a = served.open("a");
-    CHECK(served.open("a") == a);
-    CHECK(served.find("a") == a);
-    CHECK(served.queues().size() == 1);
-}
-
-TEST_CASE("of too many queues those that nobody uses are forgotten") {
-    service served({.queues_max = 2});
-    (void)served.open("idle");
-    served.open("full")->add("k", "1");
-    const auto used = served.open("used");
-    REQUIRE(used != nullptr);
-    CHECK(served.find("idle") == nullptr);
-    CHECK(served.find("full") != nullptr);
-    CHECK(served.open("more") == nullptr);
-}
-
-TEST_CASE("acknowledged jobs are gone, retried ones are back at their place") {
+TEST_CASE("a queue that is watched is one object") {
     bench b;
-    for (const char* key : {"1", "2", "3", "4"})
-        b.queue->add(key, key);
-    const std::vector<std::string> ids = b.hand_out(3);
-    const std::vector<std::string> acks{ids[0], "nonsense"};
-    const std::vector<std::string> retries{ids[2], ids[1], ids[0]};
-    const acknowledged result = b.served.acknowledge(*b.queue, acks, retries);
-    CHECK(result.acked == 1);
-    CHECK(result.retried == 2);
-    CHECK(result.lost == std::vector<std::string>{"nonsense", ids[0]});
-    CHECK(b.queue->queued() == keys{"2", "3", "4"});
-    CHECK(b.queue->in_progress().empty());
+    CHECK(b.served.open("q") == b.queue);
+    CHECK(b.served.open("r") != b.queue);
+}
+
+TEST_CASE("of too many queues those that nobody uses are let go") {
+    memory_store rows;
+    service served(rows, {.watched_max = 2});
+    (void)served.open("idle");
+    const watched_ptr used = served.open("used");
+    const watched_ptr more = served.open("more");
+    REQUIRE(more != nullptr);
+    CHECK(served.open("used") == used);
+    CHECK(served.open("one too many") == nullptr);
+}
+
+TEST_CASE("the time is the worker's") {
+    bench b;
+    CHECK(b.served.steady(b.now()) == b.scheduler.now());
+    memory_store rows;
+    const service real(rows);
+    const time_ms wall = std::chrono::duration_cast<std::chrono::milliseconds>(
+                             std::chrono::system_clock::now().time_since_epoch())
+                             .count();
+    CHECK(std::abs(real.now() - wall) < 3'600'000);
 }
 
 TEST_CASE("leases end by themselves") {
-    bench b({.lease = 30s});
+    bench b({.lease_ms = 30'000});
     for (const char* key : {"1", "2", "3"})
-        b.queue->add(key, key);
-    const auto first = b.hand_out(1);
+        b.add(key);
+    (void)b.take(1);
     b.scheduler.advance(10s);
-    const auto second = b.hand_out(1);
+    (void)b.take(1);
+    keys got;
+    rota::event gone;
+    (void)b.take(1);
+    b.wait(1, 1min, &got, &gone);
     b.scheduler.advance(19s);
-    CHECK(b.queue->in_progress() == keys{"1", "2"});
+    CHECK(got.empty());
     b.scheduler.advance(2s);
-    CHECK(b.queue->queued() == keys{"1", "3"});
-    CHECK(b.served.expired() == 1);
-    CHECK(b.served.acknowledge(*b.queue, first, {}).lost == first);
-    CHECK(b.served.acknowledge(*b.queue, second, {}).acked == 1);
-    b.scheduler.advance(1h);
-    CHECK(b.queue->queued() == keys{"1", "3"});
-    CHECK(b.queue->try_take_up_to(1).front().attempt() == 2);
+    CHECK(got == keys{"1", "end"});
+    b.scheduler.advance(10s);
+    CHECK(b.queued() == keys{"2", "3"});
+}
+
+TEST_CASE("delays end by themselves") {
+    bench b;
+    keys got;
+    rota::event gone;
+    b.wait(1, 1min, &got, &gone);
+    b.add("late", 5'000);
+    b.scheduler.advance(4s);
+    CHECK(got.empty());
+    b.scheduler.advance(2s);
+    CHECK(got == keys{"late", "end"});
 }
 
 TEST_CASE("jobs that could not be delivered go back") {
     bench b;
-    b.queue->add("1", "1");
-    b.queue->add("2", "2");
-    {
-        job_queue::lease jobs = b.queue->try_take_up_to(2);
-        const delivery lost =
-            b.served.hand_out(b.queue, std::move(jobs), {"a", "b"}, b.scheduler.now());
-        CHECK(b.queue->in_progress().size() == 2);
-        const std::vector<std::string> early{"a"};
-        CHECK(b.served.acknowledge(*b.queue, early, {}).acked == 1);
-    }
-    CHECK(b.queue->queued() == keys{"2"});
+    b.add("1");
+    b.add("2");
+    std::vector<std::string> leases;
+    for (const taken_job& job : b.take(2))
+        leases.push_back(job.lease_id);
+    b.scheduler.run_task(bench::deliver(&b, leases[1], leases[0]));
+    CHECK(b.queued() == keys{"1"});
+    CHECK(b.take(1).at(0).attempt == 2);
 }
 
 TEST_CASE("a consumer waits for at least one") {
@@ -140,7 +173,7 @@ TEST_CASE("a consumer waits for at least one") {
     rota::event gone;
     b.wait(10, 1min, &got, &gone);
     CHECK(got.empty());
-    b.queue->add("1", "1");
+    b.add("1");
     b.scheduler.run();
     CHECK(got == keys{"1", "end"});
 }
@@ -149,16 +182,37 @@ TEST_CASE("consumers are served first come first served") {
     bench b;
     keys first;
     keys second;
+    keys third;
     rota::event gone;
     b.wait(1, 1min, &first, &gone);
     b.wait(1, 1min, &second, &gone);
-    b.queue->add("1", "1");
+    const rota::routine_ptr leaving = b.wait(1, 1min, &third, &gone);
+    b.add("1");
     b.scheduler.run();
     CHECK(first == keys{"1", "end"});
     CHECK(second.empty());
-    b.queue->add("2", "2");
+    CHECK(b.scheduler.run_task(b.served.take_now(b.queue, {1, 0})).empty()); // others wait
+    b.add("2");
     b.scheduler.run();
     CHECK(second == keys{"2", "end"});
+    CHECK(third.empty());
+    leaving->request_stop();
+    b.scheduler.run();
+    b.add("3");
+    CHECK(b.scheduler.run_task(b.served.take_now(b.queue, {1, 0})).size() == 1);
+}
+
+TEST_CASE("a queue that is resumed serves those who wait") {
+    bench b;
+    keys got;
+    rota::event gone;
+    b.scheduler.run_task(b.rows.pause("q", true, b.now()));
+    b.add("1");
+    b.wait(1, 1min, &got, &gone);
+    CHECK(got.empty());
+    b.scheduler.run_task(b.rows.pause("q", false, b.now()));
+    b.scheduler.run();
+    CHECK(got == keys{"1", "end"});
 }
 
 TEST_CASE("waiting ends without jobs") {
@@ -188,21 +242,22 @@ TEST_CASE("waiting ends without jobs") {
         b.wait(1, 1min, &got, &gone);
     }
     CHECK(got == keys{"end"});
-    b.queue->add("1", "1");
+    b.add("1");
     b.scheduler.run();
-    CHECK(b.queue->queued() == keys{"1"});
+    CHECK(b.queued() == keys{"1"});
 }
 
-TEST_CASE("a job that comes as the client goes stays") {
+TEST_CASE("a job that comes as the client goes stays as it was") {
     bench b;
     keys got;
     rota::event gone;
     b.wait(1, 1min, &got, &gone);
-    b.queue->add("1", "1"); // given to the consumer, who has not run yet
+    b.add("1"); // the consumer is told, but has not run yet
     gone.set();
     b.scheduler.run();
     CHECK(got == keys{"end"});
-    CHECK(b.queue->queued() == keys{"1"});
+    CHECK(b.queued() == keys{"1"});
+    CHECK(b.take(1).at(0).attempt == 1);
 }
 
 TEST_CASE("a cancelled consumer takes nothing") {
@@ -210,17 +265,32 @@ TEST_CASE("a cancelled consumer takes nothing") {
     keys got;
     rota::event gone;
     const rota::routine_ptr consumer = b.wait(1, 1min, &got, &gone);
-    b.queue->add("1", "1");
+    b.add("1");
     consumer->request_stop();
     b.scheduler.run();
     CHECK(consumer->state() == rota::routine_state::stopped);
     CHECK(got.empty());
-    CHECK(b.queue->queued() == keys{"1"});
+    CHECK(b.queued() == keys{"1"});
 }
 
-TEST_CASE("lease ids are fresh") {
-    const std::vector<std::string> ids = service::new_lease_ids(1'000);
-    CHECK(std::set<std::string>(ids.begin(), ids.end()).size() == 1'000);
-    CHECK(ids.front().size() == 32);
-    CHECK(service::new_lease_ids(0).empty());
+TEST_CASE("events are waited for") {
+    bench b;
+    int ended = 0;
+    b.scheduler.spawn(bench::watch(&b, 0, &ended));
+    b.scheduler.run();
+    CHECK(ended == 0);
+    SECTION("until there is one") {
+        b.add("1");
+        b.scheduler.run();
+        CHECK(ended == 1);
+    }
+    SECTION("until the time is over") {
+        b.scheduler.advance(61s);
+        CHECK(ended == 2);
+    }
+    SECTION("until a drain") {
+        b.served.drain();
+        b.scheduler.run();
+        CHECK(ended == 2);
+    }
 }

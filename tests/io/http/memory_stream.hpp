@@ -45,6 +45,11 @@ public:
         wake(reader_);
         wake(writer_);
     }
+    /// Breaks it as the first send shows: nothing is to be seen of it in reading yet.
+    void refuse_writes() {
+        refuses_writes_ = true;
+        wake(writer_);
+    }
     /// Takes what has been written so far.
     std::string receive() {
         std::string bytes = std::exchange(written_, {});
@@ -117,7 +122,7 @@ public:
     }
     task<void> write_owned(std::string bytes) override { co_await write(std::string_view(bytes)); }
     bool try_write(std::string_view bytes) override {
-        if (broken_ || aborted_ || write_ended_ || written_.size() + bytes.size() > room_) {
+        if (!is_writable() || written_.size() + bytes.size() > room_) {
             return false;
         }
         ++writes_;
@@ -191,8 +196,11 @@ private:
     [[noreturn]] static void fail() {
         throw std::system_error(std::make_error_code(std::errc::connection_reset));
     }
+    [[nodiscard]] bool is_writable() const noexcept {
+        return !broken_ && !refuses_writes_ && !aborted_ && !write_ended_;
+    }
     void check_writable() const {
-        if (broken_ || aborted_ || write_ended_)
+        if (!is_writable())
             fail();
     }
 
@@ -206,6 +214,7 @@ private:
     awaiter* writer_ = nullptr;
     bool finished_ = false;
     bool broken_ = false;
+    bool refuses_writes_ = false;
     bool aborted_ = false;
     bool write_ended_ = false;
 };

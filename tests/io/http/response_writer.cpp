@@ -250,4 +250,21 @@ TEST_CASE("a client that goes away ends its stream") {
 }
 
 } // namespace
+TEST_CASE("a client whose end shows in a write is no error of the handler") {
+    for (const std::string_view path : {"/large", "/flushed"}) {
+        router routes = sample();
+        routes.get("/flushed", [](const request&) {
+            return response::stream([](body_writer& out) { return out.flush(); });
+        });
+        session_driver s(std::move(routes));
+        s.stream().set_room(1'000);
+        s.stream().send(get(path));
+        s.scheduler().run();
+        s.stream().refuse_writes();
+        s.scheduler().run();
+        CHECK(s.ended_well());
+        CHECK(s.errors().empty());
+    }
+}
+
 } // namespace rota::http

@@ -1,6 +1,8 @@
-// When the end of a session waits for the client's, though the client has asked for it.
+// When the end of a session waits for the client's, though the client has asked for it, and the end
+// of one whose requests are refused.
 
 #include <string>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -48,6 +50,42 @@ TEST_CASE("only what the kernel surely takes at once is not waited for") {
     CHECK_FALSE(ends_at_once("GET /large" + close));
     CHECK_FALSE(ends_at_once("GET /streamed" + close));
     CHECK_FALSE(ends_at_once("GET /large" + keep + "GET /few" + close));
+}
+
+TEST_CASE("while requests are refused each is answered once, and its connection ends") {
+    session_driver s(routes());
+    s.refuse(true);
+    const std::string answer = s.exchange("GET /few" + keep + "GET /large" + keep);
+    CHECK(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"));
+    CHECK(answer.find("\r\nRetry-After: 1\r\n") != std::string::npos);
+    CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
+    CHECK(answer.find("HTTP/1.1", 1) == std::string::npos);
+    s.finish();
+    CHECK(s.ended_well());
+    CHECK(s.log() == std::vector<std::string>{"GET /few 503"});
+}
+
+TEST_CASE("what is refused may have content, and is not read") {
+    session_driver s(routes());
+    s.refuse(true);
+    const std::string answer =
+        s.exchange("POST /few HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc");
+    CHECK(answer.starts_with("HTTP/1.1 503 "));
+    s.stream().send(std::string(10'000, 'x'));
+    s.finish();
+    CHECK(s.ended_well());
+}
+
+TEST_CASE("requests are refused for as long as that is said, and not those at work") {
+    session_driver s(routes());
+    CHECK(s.exchange("GET /few" + keep).starts_with("HTTP/1.1 200 OK\r\n"));
+    s.refuse(true);
+    s.refuse(false);
+    CHECK(s.exchange("GET /few" + keep).starts_with("HTTP/1.1 200 OK\r\n"));
+    s.refuse(true);
+    CHECK(s.exchange("HEAD /few" + keep).starts_with("HTTP/1.1 503 "));
+    s.finish();
+    CHECK(s.ended_well());
 }
 
 } // namespace rota::http

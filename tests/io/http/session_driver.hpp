@@ -3,6 +3,7 @@
 // A session under test: one client over a memory_stream, on an inline_scheduler with a clock that
 // stands still.
 
+#include <atomic>
 #include <chrono>
 #include <stop_token>
 #include <string>
@@ -27,7 +28,7 @@ public:
             log_.push_back(std::string(entry.method) + ' ' + std::string(entry.target) + ' ' +
                            std::to_string(entry.status));
         };
-        session_control control{draining_.get_token(), &metrics_, &hooks_, "peer"};
+        session_control control{draining_.get_token(), &metrics_, &hooks_, "peer", &refusing_};
         routine_ = scheduler_.spawn(
             serve_connection(&stream_, &routes_, &limits_, std::move(control)), {.name = "client"});
         scheduler_.run();
@@ -64,6 +65,7 @@ public:
         draining_.request_stop();
         scheduler_.run();
     }
+    void refuse(bool on) { refusing_.store(on); }
     /// The session has returned.
     [[nodiscard]] bool ended() const { return routine_->state() == routine_state::stopped; }
     /// The session has returned without an exception.
@@ -82,6 +84,7 @@ private:
     session_hooks hooks_;
     server_metrics metrics_;
     std::stop_source draining_;
+    std::atomic<bool> refusing_{false};
     std::vector<std::string> errors_;
     std::vector<std::string> log_;
     inline_scheduler scheduler_;

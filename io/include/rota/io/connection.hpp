@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -17,6 +20,10 @@ class worker;
 namespace rota::io {
 
 class connection_core;
+class rest_keeper;
+
+/// Two numbers that a resting connection keeps for its handler; see server::rest().
+using rest_memo = std::array<std::uint64_t, 2>;
 
 /// A connected socket, TCP or Unix, as a stream: the client of a server, or what connect() returns.
 ///
@@ -52,6 +59,11 @@ public:
     [[nodiscard]] int native_handle() const noexcept;
     /// The worker that it lives on.
     [[nodiscard]] worker& home() const noexcept;
+
+    /// Hands the connection over to `keeper`, and has nothing of it any more: what
+    /// server::rest() is made of.
+    void rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
+              rest_memo memo) noexcept;
 
 private:
     connection_core* core_;

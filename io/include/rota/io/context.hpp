@@ -15,12 +15,14 @@ struct backend_source;
 class worker_io;
 
 struct context_options {
-    std::size_t workers = 0;          ///< 0: one for each core this process may run on
-    std::size_t batch_size = 8;       ///< of the least-loaded scheduler
-    std::size_t blocking_threads = 0; ///< of blocking(): see runtime_options
-    int blocking_nice = 10;           ///< the same
+    std::size_t workers = 0;                     ///< 0: one for each core this process may run on
+    std::size_t batch_size = 8;                  ///< of the least-loaded scheduler
+    std::size_t blocking_threads = 0;            ///< of blocking(): see runtime_options
+    int blocking_nice = 10;                      ///< the same
+    std::chrono::milliseconds stall_limit{1000}; ///< the same
     reactor_options reactor{};
-    executor::error_handler on_error{}; ///< default: to the log
+    executor::error_handler on_error{};                  ///< default: to the log
+    std::function<void(const stall_report&)> on_stall{}; ///< default: to the log
 };
 
 /// Everything that a program with sockets needs, wired together: a runtime and the reactor that
@@ -31,9 +33,10 @@ struct context_options {
 /// the runtime's.
 class context {
 public:
-    /// Probes the kernel, sets up rings and threads. Says in one log line what was chosen. Throws
-    /// std::system_error when a backend that was asked for by name is not to be had,
-    /// std::invalid_argument for impossible options.
+    /// Probes the kernel, sets up rings and threads. Says in one log line what was chosen, and in
+    /// one before it why it is not io_uring where that was not to be had. Throws std::runtime_error
+    /// that says why when a backend that was asked for by name is not to be had, std::system_error
+    /// when threads or rings cannot be made, std::invalid_argument for impossible options.
     explicit context(context_options options = {});
     /// As above with backends that do not come from the kernel, or not directly: a simulation, or
     /// one that fails on purpose (backend.hpp in io/src).

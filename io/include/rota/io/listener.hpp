@@ -66,7 +66,7 @@ private:
 /// Makes a connection of an accepted socket, on the worker of `place`; `on_gone` runs when its
 /// descriptor has been closed. Called by a routine of that worker.
 connection adopt(context& ctx, accepted_socket socket, assignment place,
-                 std::function<void()> on_gone = {});
+                 std::move_only_function<void()> on_gone = {});
 
 /// Connects to `address`, for use by the calling routine. Throws std::system_error (ECONNREFUSED,
 /// ...), operation_cancelled, timed_out.

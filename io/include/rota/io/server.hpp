@@ -22,6 +22,8 @@ struct server_options {
     std::size_t max_connections = 10'000;
     /// How long a drain waits for clients before it cancels them.
     std::chrono::milliseconds drain_timeout = std::chrono::seconds(10);
+    /// How long clients that rest are kept when a drain begins.
+    std::chrono::milliseconds rest_grace = std::chrono::milliseconds(100);
 };
 
 /// Accepts clients and runs one routine for each, on the worker that the least-loaded scheduler
@@ -35,6 +37,14 @@ class server {
 public:
     /// Called for each client, on its worker. The connection closes when the handler lets go of it.
     using handler = std::function<task<void>(connection)>;
+
+    /// What becomes of clients that rest.
+    struct rest_handlers {
+        /// Called for a client that has sent something: its connection, and what rest() was given.
+        std::function<task<void>(connection, rest_memo)> resumed;
+        /// Called, on its worker, for one that ends without that. Does not throw.
+        std::function<void(worker&)> ended;
+    };
 
     /// Throws std::invalid_argument for options that make no sense.
     server(context& ctx, handler on_client, server_options options);
@@ -50,6 +60,14 @@ public:
     /// Begins to drain; a second call cuts the waiting short. Any thread, also a signal's routine;
     /// idempotent.
     void drain() noexcept;
+
+    /// Before run(), for a handler that calls rest().
+    void set_rest_handlers(rest_handlers handlers);
+    /// An idle client gives up its routine, and with it all memory but that of the bare connection:
+    /// its handler ends, and one of `resumed` is spawned, on the same worker, when the client sends
+    /// something. If it ends or fails, `until` comes, or the server drains, it is closed instead.
+    /// Called by its handler, which has no other use for it; it must have written everything.
+    void rest(connection client, std::chrono::steady_clock::time_point until, rest_memo memo);
 
     /// Requested when the drain begins: for handlers that keep clients waiting. Any thread.
     [[nodiscard]] std::stop_token drain_token() const noexcept;

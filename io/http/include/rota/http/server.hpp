@@ -34,9 +34,9 @@ struct server_options {
 
 /// An HTTP server: serves the routes of a router to the clients of an io::server.
 ///
-/// Made and run by one thread; drain(), drain_token(), metrics(), listening() and connections() are
-/// for any thread. Handlers run on the workers of the context. It outlives its clients: run() ends
-/// when they have gone.
+/// Made and run by one thread; drain(), refuse(), drain_token(), metrics(), listening() and
+/// connections() are for any thread. Handlers run on the workers of the context. It outlives its
+/// clients: run() ends when they have gone.
 class server {
 public:
     /// Throws std::invalid_argument for options that make no sense.
@@ -50,6 +50,10 @@ public:
     [[nodiscard]] task<void> run();
     /// Begins to drain: no new clients, idle ones are closed, answers say "Connection: close".
     void drain() noexcept;
+    /// From now on, or no longer, requests are answered with 503, "Retry-After: 1" and
+    /// "Connection: close", whatever their path, for a program that is short of something. What is
+    /// at work goes on.
+    void refuse(bool on) noexcept;
     /// run() in the foreground, drained by SIGINT or SIGTERM; for main().
     void run_until_signalled();
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -34,6 +35,14 @@ struct session_hooks {
     std::function<void(std::string_view message)> on_error;
 };
 
+/// How a session that can be resumed has ended, or begins again.
+struct session_rest {
+    bool wanted = false; ///< it has ended only to be resumed when the client sends something
+    std::chrono::steady_clock::time_point until; ///< or to be closed then
+    std::uint64_t requests = 0;                  ///< that have been answered
+    std::uint64_t bytes_sent = 0;
+};
+
 /// What a session is given beside the stream. The pointers may be null and outlive the session.
 struct session_control {
     /// Requested when the server drains: an idle connection closes, the others do after the request
@@ -42,6 +51,12 @@ struct session_control {
     server_metrics* metrics = nullptr;
     const session_hooks* hooks = nullptr;
     std::string peer;
+    /// While it is set, requests are answered with 503 and the connection closes.
+    const std::atomic<bool>* refusing = nullptr;
+    /// Set: the session may end in order to rest, and goes on where this one says. It counts as an
+    /// open connection from its beginning until it ends otherwise, so while it rests too. Outlives
+    /// the session.
+    session_rest* rest = nullptr;
 };
 
 /// Serves one client: reads requests off the stream and writes the answers, in order, until one

@@ -1,0 +1,56 @@
+#include "handlers.hpp"
+
+#include <algorithm>
+
+#include "problem.hpp"
+#include "requests.hpp"
+
+namespace jobs {
+namespace {
+
+/// The media type of the content, without parameters, in lower case; empty if it is not said.
+std::string media_type(const request& req) {
+    std::string_view type = req.header("Content-Type").value_or("");
+    type = type.substr(0, type.find(';'));
+    while (type.ends_with(' ') || type.ends_with('\t'))
+        type.remove_suffix(1);
+    std::string lower(type);
+    std::ranges::transform(lower, lower.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    return lower;
+}
+
+} // namespace
+
+std::string queue_name(const request& req) {
+    const std::string_view name = req.param("queue");
+    check_queue_name(name);
+    return std::string(name);
+}
+
+watched_ptr open_queue(service& s, std::string_view name) {
+    watched_ptr queue = s.open(name);
+    if (!queue)
+        throw problem(429, "too_many_queues", "there are too many queues in use");
+    return queue;
+}
+
+bool has_lines(const request& req) {
+    const std::string type = media_type(req);
+    return type == "application/x-ndjson" || type == "application/ndjson" ||
+           type == "application/jsonl" || type == "application/x-jsonlines";
+}
+
+task<std::string> read_json_text(const service* s, request* req) {
+    if (has_lines(*req))
+        throw problem(415, "unsupported_media_type", "the content has to be one JSON value");
+    std::string text = co_await req->text(s->options().request_bytes_max);
+    co_return std::move(text);
+}
+
+response json_response(std::string body) {
+    body += '\n';
+    return response::with_body(std::move(body), "application/json");
+}
+
+} // namespace jobs

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <rota/http/request.hpp>
+#include <rota/http/response.hpp>
+#include <rota/task.hpp>
+
+#include "service.hpp"
+
+namespace jobs {
+
+// The handlers behind routes(). The service and the request outlive what they return; they throw
+// problem, store_error and http_error.
+
+using rota::task;
+using rota::http::request;
+using rota::http::response;
+
+// Adding: handlers_adding.cpp.
+[[nodiscard]] task<response> add_jobs(service* s, request* req);
+
+// Taking, and what becomes of what was taken: handlers_taking.cpp.
+[[nodiscard]] task<response> take_jobs(service* s, request* req);
+[[nodiscard]] task<response> acknowledge_jobs(service* s, request* req);
+[[nodiscard]] task<response> extend_leases(service* s, request* req);
+
+// Looking, and what concerns a queue as a whole: handlers_looking.cpp.
+[[nodiscard]] task<response> show_queues(service* s, request* req);
+[[nodiscard]] task<response> show_queue(service* s, request* req);
+[[nodiscard]] task<response> configure_queue(service* s, request* req);
+[[nodiscard]] task<response> pause_queue(service* s, request* req);
+[[nodiscard]] task<response> resume_queue(service* s, request* req);
+[[nodiscard]] task<response> purge_queue(service* s, request* req);
+[[nodiscard]] task<response> list_jobs(service* s, request* req);
+[[nodiscard]] task<response> show_job(service* s, request* req);
+[[nodiscard]] task<response> delete_job(service* s, request* req);
+[[nodiscard]] task<response> list_dead(service* s, request* req);
+[[nodiscard]] task<response> retry_dead_job(service* s, request* req);
+[[nodiscard]] task<response> show_events(service* s, request* req);
+
+// What they share: handlers.cpp.
+
+/// The name of the queue that the request is for. Throws problem.
+[[nodiscard]] std::string queue_name(const request& req);
+/// As service::open(). Throws problem.
+[[nodiscard]] watched_ptr open_queue(service& s, std::string_view name);
+[[nodiscard]] bool has_lines(const request& req);
+/// The content of a request whose content is one JSON value, whatever type it is said to have:
+/// curl and others name a form's unless they are told.
+[[nodiscard]] task<std::string> read_json_text(const service* s, request* req);
+[[nodiscard]] response json_response(std::string body);
+
+} // namespace jobs

@@ -1,0 +1,185 @@
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "handlers.hpp"
+#include "listing.hpp"
+#include "problem.hpp"
+#include "requests.hpp"
+#include "words.hpp"
+#include "json/writer.hpp"
+
+namespace jobs {
+namespace {
+
+using rota::http::body_writer;
+
+/// Between two signs of life to who watches.
+constexpr std::chrono::seconds sign_of_life{15};
+constexpr std::size_t events_at_once = 100;
+
+problem no_such_job() { return {404, "unknown_job", "the queue has no such job"}; }
+
+std::uint64_t job_id(const request& req) {
+    const std::optional<std::uint64_t> id = read_id(req.param("id"));
+    if (!id)
+        throw no_such_job();
+    return *id;
+}
+
+task<response> show_queue_named(service* s, std::string name) {
+    task<std::optional<queue_info>> asking = s->backing().describe(name, s->now());
+    const std::optional<queue_info> info = co_await std::move(asking);
+    co_return json_response(describe_queue(name, info, s->now()));
+}
+
+problem too_many_queues() {
+    const refusal_words words = words_of(add_outcome::too_many_queues);
+    return {words.status, words.code, std::string(words.detail)};
+}
+
+task<response> set_paused(service* s, request* req, bool paused) {
+    std::string name = queue_name(*req);
+    task<bool> setting = s->backing().pause(name, paused, s->now());
+    const bool done = co_await std::move(setting);
+    if (!done)
+        throw too_many_queues();
+    task<response> showing = show_queue_named(s, std::move(name));
+    response answer = co_await std::move(showing);
+    co_return std::move(answer);
+}
+
+task<response> list_state(service* s, request* req, job_state state) {
+    list_request what;
+    what.state = state;
+    what.after = read_cursor(req->query("cursor"));
+    what.limit = read_limit(req->query("limit"));
+    task<job_list> listing = s->backing().list(queue_name(*req), what, s->now());
+    const job_list jobs = co_await std::move(listing);
+    co_return json_response(describe_jobs(jobs));
+}
+
+/// Until the client goes or the server drains.
+task<void> send_events(service* s, watched_ptr queue, std::uint64_t seen, std::string first,
+                       body_writer* to) {
+    std::string text = std::move(first);
+    for (;;) {
+        const std::vector<event> events = queue->log.after(seen, events_at_once);
+        for (const event& each : events) {
+            if (each.number > seen + 1)
+                text += "event: reset\ndata: {\"reason\":\"events have been missed\"}\n\n";
+            text += describe_event(each, s->epoch());
+            seen = each.number;
+        }
+        co_await to->write(text);
+        co_await to->flush();
+        text.clear();
+        task<bool> waiting = s->wait_for_event(queue, seen, sign_of_life);
+        const bool there = co_await std::move(waiting);
+        if (s->drain_token().stop_requested())
+            break;
+        if (!there)
+            text = ": still here\n\n";
+    }
+}
+
+} // namespace
+
+task<response> show_queues(service* s, request* req) {
+    (void)req;
+    task<std::vector<queue_info>> asking = s->backing().queues(s->now());
+    const std::vector<queue_info> all = co_await std::move(asking);
+    co_return json_response(describe_queues(all));
+}
+
+task<response> show_queue(service* s, request* req) {
+    return show_queue_named(s, queue_name(*req));
+}
+
+task<response> configure_queue(service* s, request* req) {
+    const std::string text = co_await read_json_text(s, req);
+    const json::document doc = parse(text);
+    const queue_settings to = read_settings(doc.root(), s->options());
+    std::string name = queue_name(*req);
+    task<bool> setting = s->backing().configure(name, to, s->now());
+    const bool done = co_await std::move(setting);
+    if (!done)
+        throw too_many_queues();
+    task<response> showing = show_queue_named(s, std::move(name));
+    response answer = co_await std::move(showing);
+    co_return std::move(answer);
+}
+
+task<response> pause_queue(service* s, request* req) { return set_paused(s, req, true); }
+task<response> resume_queue(service* s, request* req) { return set_paused(s, req, false); }
+
+task<response> purge_queue(service* s, request* req) {
+    task<std::uint64_t> purging = s->backing().purge(queue_name(*req), s->now());
+    const std::uint64_t purged = co_await std::move(purging);
+    co_return json_response("{\"purged\":" + std::to_string(purged) + '}');
+}
+
+task<response> list_jobs(service* s, request* req) {
+    const std::string word = req->query("state").value_or("queued");
+    const std::optional<job_state> state = read_state(word);
+    if (!state) {
+        throw problem(400, "invalid_request",
+                      "state has to be queued, delayed, in_progress or dead");
+    }
+    return list_state(s, req, *state);
+}
+
+task<response> list_dead(service* s, request* req) { return list_state(s, req, job_state::dead); }
+
+task<response> show_job(service* s, request* req) {
+    task<std::optional<job_info>> finding =
+        s->backing().find(queue_name(*req), job_id(*req), s->now());
+    const std::optional<job_info> job = co_await std::move(finding);
+    if (!job)
+        throw no_such_job();
+    co_return json_response(describe_job(*job));
+}
+
+task<response> delete_job(service* s, request* req) {
+    task<bool> removing = s->backing().remove(queue_name(*req), job_id(*req), s->now());
+    const bool removed = co_await std::move(removing);
+    if (!removed)
+        throw no_such_job();
+    co_return response(204);
+}
+
+task<response> retry_dead_job(service* s, request* req) {
+    const std::uint64_t id = job_id(*req);
+    task<revived> reviving = s->backing().retry_dead(queue_name(*req), id, s->now());
+    const revived result = co_await std::move(reviving);
+    if (result == revived::unknown)
+        throw problem(404, "unknown_job", "the queue has no such dead job");
+    if (result == revived::duplicate) {
+        const refusal_words words = words_of(add_outcome::duplicate);
+        throw problem(words.status, words.code, std::string(words.detail));
+    }
+    co_return json_response("{\"id\":\"" + id_text(id) + "\",\"state\":\"queued\"}");
+}
+
+task<response> show_events(service* s, request* req) {
+    watched_ptr queue = open_queue(*s, queue_name(*req));
+    std::uint64_t seen = queue->log.last();
+    std::string first = "retry: 1000\n\n";
+    if (const auto last_id = req->header("Last-Event-ID")) {
+        const auto number = read_event_id(*last_id, s->epoch());
+        if (!number || *number > seen)
+            first += "event: reset\ndata: {\"reason\":\"events have been missed\"}\n\n";
+        seen = number.value_or(0) > seen ? seen : number.value_or(0);
+    }
+    auto producer = [s, queue = std::move(queue), seen,
+                     first = std::move(first)](body_writer& to) mutable -> task<void> {
+        return send_events(s, std::move(queue), seen, std::move(first), &to);
+    };
+    response answer = response::stream(std::move(producer), "text/event-stream");
+    answer.header("Cache-Control", "no-store");
+    co_return std::move(answer);
+}
+
+} // namespace jobs

@@ -1,0 +1,398 @@
+#include "ledger.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
+#include <system_error>
+
+#include <sys/random.h>
+
+namespace jobs {
+namespace {
+
+constexpr std::size_t due_at_once = 1'000;
+
+std::int64_t or_default(std::int64_t set, std::int64_t otherwise) noexcept {
+    return set != 0 ? set : otherwise;
+}
+
+} // namespace
+
+std::string random_id() {
+    constexpr std::string_view hex = "0123456789abcdef";
+    std::array<unsigned char, 16> bytes{};
+    for (std::span<unsigned char> rest = bytes; !rest.empty();) {
+        const ssize_t got = ::getrandom(rest.data(), rest.size(), 0);
+        if (got < 0 && errno != EINTR)
+            throw std::system_error(errno, std::system_category(), "getrandom");
+        rest = rest.subspan(got < 0 ? 0 : static_cast<std::size_t>(got));
+    }
+    std::string id;
+    id.reserve(2 * bytes.size());
+    for (const unsigned char byte : bytes) {
+        id += hex[byte >> 4];
+        id += hex[byte & 15];
+    }
+    return id;
+}
+
+ledger::ledger(table& rows, store_limits limits, id_source lease_ids)
+    : rows_(rows), limits_(limits), lease_ids_(std::move(lease_ids)) {
+    reload();
+}
+
+// --- Queues ---
+
+void ledger::reload() {
+    queues_.clear();
+    by_number_.clear();
+    changes_.clear();
+    dirty_.clear();
+    next_number_ = 1;
+    next_due_ = 0;
+    for (queue_row& row : rows_.queues()) {
+        next_number_ = std::max(next_number_, row.number % table::queue_number_max + 1);
+        const std::string name = *row.name;
+        queue_row& kept = queues_.emplace(name, std::move(row)).first->second;
+        by_number_.emplace(kept.number, &kept);
+    }
+}
+
+void ledger::flush() {
+    for (const std::uint64_t number : std::exchange(dirty_, {})) {
+        const auto found = by_number_.find(number);
+        if (found == by_number_.end())
+            continue; // forgotten meanwhile
+        found->second->dirty = false;
+        rows_.save(*found->second);
+    }
+}
+
+void ledger::mark(queue_row& queue) {
+    if (!std::exchange(queue.dirty, true))
+        dirty_.push_back(queue.number);
+}
+
+queue_row* ledger::find_queue(const std::string& name) {
+    const auto found = queues_.find(name);
+    return found == queues_.end() ? nullptr : &found->second;
+}
+
+queue_row* ledger::open_queue(const std::string& name) {
+    if (queue_row* const known = find_queue(name))
+        return known;
+    if (queues_.size() >= limits_.queues_max && !forget_unused_queue())
+        return nullptr;
+    while (by_number_.contains(next_number_))
+        next_number_ = next_number_ % table::queue_number_max + 1;
+    queue_row row;
+    row.number = next_number_;
+    row.name = std::make_shared<const std::string>(name);
+    queue_row& kept = queues_.emplace(name, std::move(row)).first->second;
+    by_number_.emplace(kept.number, &kept);
+    mark(kept);
+    return &kept;
+}
+
+/// One without jobs that is set to nothing. False if there is none.
+bool ledger::forget_unused_queue() {
+    const auto unused = std::ranges::find_if(queues_, [](const auto& named) {
+        const queue_counts& c = named.second.counts;
+        return c.queued + c.delayed + c.in_progress + c.dead == 0 &&
+               named.second.settings == queue_settings{};
+    });
+    if (unused == queues_.end())
+        return false;
+    rows_.erase_queue(unused->second.number);
+    by_number_.erase(unused->second.number);
+    queues_.erase(unused);
+    return true;
+}
+
+void ledger::note(change_kind kind, queue_row& queue, const job_row* job, time_ms now) {
+    change what;
+    what.kind = kind;
+    what.queue = queue.name;
+    what.at = now;
+    if (job != nullptr) {
+        what.id = job->id;
+        what.attempt = job->attempts;
+        what.due = job->due;
+    }
+    changes_.push_back(std::move(what));
+}
+
+std::uint64_t& ledger::count(queue_row& queue, job_state state) {
+    mark(queue);
+    switch (state) {
+    case job_state::queued:
+        return queue.counts.queued;
+    case job_state::delayed:
+        return queue.counts.delayed;
+    case job_state::in_progress:
+        return queue.counts.in_progress;
+    default:
+        return queue.counts.dead;
+    }
+}
+
+/// To another state from now on; counts the time in the one that ends.
+void ledger::move(queue_row& queue, job_row& job, job_state to, time_ms now) {
+    const std::int64_t spent = std::max<std::int64_t>(now - job.since, 0);
+    if (job.state == job_state::in_progress) {
+        job.in_progress_ms += spent;
+        queue.counts.in_progress_ms += spent;
+    } else if (job.state != job_state::dead) {
+        job.queued_ms += spent;
+        queue.counts.queued_ms += spent;
+    }
+    --count(queue, job.state);
+    ++count(queue, to);
+    job.state = to;
+    job.since = now;
+}
+
+// --- Adding ---
+
+std::vector<add_result> ledger::add(const std::string& queue, std::vector<new_job> jobs,
+                                    const std::optional<idempotency>& token, time_ms now) {
+    pass_time(now);
+    std::vector<add_result> results;
+    results.reserve(jobs.size());
+    queue_row* const row = open_queue(queue);
+    for (new_job& job : jobs) {
+        if (row == nullptr) {
+            results.push_back({add_outcome::too_many_queues});
+            continue;
+        }
+        if (token) {
+            if (const auto known = known_try(*row, *token, job.delay_ms, now)) {
+                results.push_back(*known);
+                continue;
+            }
+        }
+        const add_result result = add_one(*row, std::move(job), now);
+        if (token && result.outcome == add_outcome::added) {
+            rows_.insert_token(row->number, token->token,
+                               {token->fingerprint, result.id, now + limits_.token_kept_ms});
+            rows_.drop_tokens(now, limits_.tokens_max);
+        }
+        results.push_back(result);
+    }
+    return results;
+}
+
+std::optional<add_result> ledger::known_try(const queue_row& queue, const idempotency& token,
+                                            std::int64_t delay_ms, time_ms now) {
+    const auto known = rows_.find_token(queue.number, token.token);
+    if (!known)
+        return std::nullopt;
+    if (known->expires_at <= now) {
+        rows_.drop_tokens(now, limits_.tokens_max);
+        return std::nullopt;
+    }
+    if (known->fingerprint != token.fingerprint)
+        return add_result{add_outcome::mismatched};
+    return add_result{add_outcome::replayed, known->id,
+                      delay_ms > 0 ? job_state::delayed : job_state::queued};
+}
+
+add_result ledger::add_one(queue_row& queue, new_job job, time_ms now) {
+    if (auto there = rows_.find_key(queue.number, job.key)) {
+        ++there->duplicates;
+        ++queue.counts.duplicates;
+        mark(queue);
+        rows_.update(*there, std::nullopt);
+        return {add_outcome::duplicate, there->id, there->state};
+    }
+    const auto payload_max = queue.settings.payload_bytes_max;
+    if (payload_max != 0 && job.payload.size() > payload_max)
+        return {add_outcome::too_large};
+    const queue_counts& c = queue.counts;
+    const std::uint64_t limit =
+        queue.settings.max_jobs != 0 ? queue.settings.max_jobs : limits_.jobs_max;
+    if (c.queued + c.delayed + c.in_progress + c.dead >= limit)
+        return {add_outcome::full};
+    job_row row;
+    row.queue = queue.number;
+    row.id = queue.next_id++;
+    row.rank = static_cast<std::uint8_t>(priority_max - job.priority);
+    row.added_at = row.since = now;
+    if (job.delay_ms > 0) {
+        row.state = job_state::delayed;
+        row.due = now + job.delay_ms;
+        next_due_ = std::min(next_due_, row.due);
+    }
+    rows_.insert(row, std::move(job.key), std::move(job.payload));
+    ++count(queue, row.state);
+    ++queue.counts.added;
+    note(change_kind::added, queue, &row, now);
+    return {add_outcome::added, row.id, row.state};
+}
+
+// --- Taking ---
+
+std::vector<std::vector<taken_job>>
+ledger::take(const std::string& queue, const std::vector<take_request>& wanted, time_ms now) {
+    pass_time(now);
+    std::vector<std::vector<taken_job>> results(wanted.size());
+    queue_row* const row = find_queue(queue);
+    if (row == nullptr || row->settings.paused)
+        return results;
+    for (std::size_t i = 0; i < wanted.size() && row->counts.queued > 0; ++i)
+        results[i] = take_up_to(*row, wanted[i], now);
+    return results;
+}
+
+std::vector<taken_job> ledger::take_up_to(queue_row& queue, const take_request& wanted,
+                                          time_ms now) {
+    const std::int64_t lease =
+        or_default(wanted.lease_ms, or_default(queue.settings.lease_ms, limits_.lease_ms));
+    std::vector<taken_job> jobs;
+    std::size_t bytes = 0;
+    for (job_row& row : rows_.list(queue.number, job_state::queued, {}, wanted.max)) {
+        job_texts texts = rows_.texts(row);
+        bytes += texts.payload.size();
+        if (!jobs.empty() && bytes > limits_.take_bytes_max)
+            break;
+        move(queue, row, job_state::in_progress, now);
+        ++row.attempts;
+        row.due = now + lease;
+        next_due_ = std::min(next_due_, row.due);
+        std::string id = lease_ids_();
+        rows_.update(row, id);
+        note(change_kind::taken, queue, &row, now);
+        jobs.push_back({row.id, std::move(texts.key), std::move(texts.payload), row.attempts,
+                        std::move(id), row.due});
+    }
+    return jobs;
+}
+
+// --- What becomes of a lease ---
+
+std::optional<job_row> ledger::leased(const queue_row* queue, const std::string& lease) {
+    if (queue == nullptr)
+        return std::nullopt;
+    std::optional<job_row> job = rows_.find_lease(lease);
+    if (job && job->queue != queue->number)
+        job.reset();
+    return job;
+}
+
+acknowledged ledger::settle(const std::string& queue, std::vector<std::string> acks,
+                            std::vector<retry> retries, time_ms now) {
+    pass_time(now);
+    acknowledged result;
+    queue_row* const row = find_queue(queue);
+    for (std::string& id : acks) {
+        const std::optional<job_row> job = leased(row, id);
+        if (!job) {
+            result.lost.push_back(std::move(id));
+            continue;
+        }
+        row->counts.in_progress_ms += std::max<std::int64_t>(now - job->since, 0);
+        --count(*row, job->state);
+        ++row->counts.completed;
+        rows_.erase(*job);
+        ++result.acked;
+        note(change_kind::completed, *row, &*job, now);
+        changes_.back().due = 0;
+    }
+    for (retry& each : retries) {
+        std::optional<job_row> job = leased(row, each.lease_id);
+        if (!job) {
+            result.lost.push_back(std::move(each.lease_id));
+            continue;
+        }
+        if (!each.error.empty())
+            rows_.set_error(*job, each.error);
+        give_back(*row, *job, change_kind::retried, each.delay_ms, now);
+        ++result.retried;
+    }
+    return result;
+}
+
+/// From in_progress to wherever it belongs.
+void ledger::give_back(queue_row& queue, job_row job, change_kind why, std::int64_t delay_ms,
+                       time_ms now) {
+    const std::uint32_t attempts_max = queue.settings.max_attempts;
+    job_state to = delay_ms > 0 ? job_state::delayed : job_state::queued;
+    if (attempts_max != 0 && job.attempts >= attempts_max)
+        to = job_state::dead;
+    move(queue, job, to, now);
+    job.due = to == job_state::delayed ? now + delay_ms : 0;
+    if (job.due != 0)
+        next_due_ = std::min(next_due_, job.due);
+    ++queue.counts.failures;
+    queue.counts.expired += why == change_kind::expired ? 1 : 0;
+    rows_.update(job, "");
+    note(why, queue, &job, now);
+    if (to == job_state::dead)
+        note(change_kind::died, queue, &job, now);
+}
+
+void ledger::put_back(const std::string& queue, const std::vector<std::string>& leases, bool sent,
+                      time_ms now) {
+    pass_time(now);
+    queue_row* const row = find_queue(queue);
+    for (const std::string& id : leases) {
+        std::optional<job_row> job = leased(row, id);
+        if (!job)
+            continue;
+        if (sent) {
+            give_back(*row, *job, change_kind::abandoned, 0, now);
+            continue;
+        }
+        move(*row, *job, job_state::queued, now);
+        --job->attempts;
+        job->due = 0;
+        rows_.update(*job, "");
+        note(change_kind::abandoned, *row, &*job, now);
+    }
+}
+
+extended ledger::extend(const std::string& queue, std::vector<std::string> leases,
+                        std::int64_t lease_ms, time_ms now) {
+    pass_time(now);
+    extended result;
+    queue_row* const row = find_queue(queue);
+    for (std::string& id : leases) {
+        std::optional<job_row> job = leased(row, id);
+        if (!job) {
+            result.lost.push_back(std::move(id));
+            continue;
+        }
+        job->due = now + or_default(lease_ms, or_default(row->settings.lease_ms, limits_.lease_ms));
+        next_due_ = std::min(next_due_, job->due);
+        rows_.update(*job, std::nullopt);
+        result.leases.push_back({std::move(id), job->due});
+        note(change_kind::extended, *row, &*job, now);
+    }
+    return result;
+}
+
+time_ms ledger::pass_time(time_ms now) {
+    if (now <= next_due_)
+        return next_due_ == never ? never : next_due_ + 1;
+    for (;;) {
+        std::vector<job_row> ended = rows_.due(now - 1, due_at_once);
+        for (job_row& job : ended) {
+            queue_row& queue = *by_number_.at(job.queue);
+            if (job.state == job_state::in_progress) {
+                give_back(queue, job, change_kind::expired, 0, now);
+                continue;
+            }
+            move(queue, job, job_state::queued, now);
+            job.due = 0;
+            rows_.update(job, std::nullopt);
+            note(change_kind::due, queue, &job, now);
+        }
+        if (ended.size() < due_at_once)
+            break;
+    }
+    next_due_ = rows_.next_due();
+    return next_due_ == never ? never : next_due_ + 1;
+}
+
+} // namespace jobs

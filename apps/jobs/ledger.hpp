@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store.hpp"
+#include "table.hpp"
+
+namespace jobs {
+
+/// Makes ids that nobody can guess.
+using id_source = std::function<std::string()>;
+/// 32 hexadecimal digits from the kernel's random numbers (man 2 getrandom).
+[[nodiscard]] std::string random_id();
+
+/// The rules of the queues, over rows in a table: what the calls of `store` do, without waiting.
+/// One thread at a time. Throws what the table throws; what was done so far is then to be rolled
+/// back by the owner, who calls reload().
+class ledger {
+public:
+    /// `rows` outlives it.
+    ledger(table& rows, store_limits limits, id_source lease_ids = random_id);
+
+    std::vector<add_result> add(const std::string& queue, std::vector<new_job> jobs,
+                                const std::optional<idempotency>& token, time_ms now);
+    std::vector<std::vector<taken_job>> take(const std::string& queue,
+                                             const std::vector<take_request>& wanted, time_ms now);
+    acknowledged settle(const std::string& queue, std::vector<std::string> acks,
+                        std::vector<retry> retries, time_ms now);
+    extended extend(const std::string& queue, std::vector<std::string> leases,
+                    std::int64_t lease_ms, time_ms now);
+    void put_back(const std::string& queue, const std::vector<std::string>& leases, bool sent,
+                  time_ms now);
+    time_ms pass_time(time_ms now);
+    std::optional<queue_info> describe(const std::string& queue, time_ms now);
+    std::vector<queue_info> queues(time_ms now);
+    job_list list(const std::string& queue, const list_request& what, time_ms now);
+    std::optional<job_info> find(const std::string& queue, std::uint64_t id, time_ms now);
+    bool remove(const std::string& queue, std::uint64_t id, time_ms now);
+    bool configure(const std::string& queue, const queue_settings& to, time_ms now);
+    bool pause(const std::string& queue, bool paused, time_ms now);
+    std::uint64_t purge(const std::string& queue, time_ms now);
+    revived retry_dead(const std::string& queue, std::uint64_t id, time_ms now);
+
+    /// Writes the rows of queues that have changed: at the end of a step, or of several.
+    void flush();
+    /// Forgets what it knows, and reads the queues anew.
+    void reload();
+    /// What has happened since the last call.
+    [[nodiscard]] std::vector<change> take_changes() { return std::exchange(changes_, {}); }
+
+private:
+    [[nodiscard]] queue_row* find_queue(const std::string& name);
+    [[nodiscard]] queue_row* open_queue(const std::string& name);
+    bool forget_unused_queue();
+    void mark(queue_row& queue);
+    void note(change_kind kind, queue_row& queue, const job_row* job, time_ms now);
+    std::uint64_t& count(queue_row& queue, job_state state);
+    void move(queue_row& queue, job_row& job, job_state to, time_ms now);
+    add_result add_one(queue_row& queue, new_job job, time_ms now);
+    std::optional<add_result> known_try(const queue_row& queue, const idempotency& token,
+                                        std::int64_t delay_ms, time_ms now);
+    std::vector<taken_job> take_up_to(queue_row& queue, const take_request& wanted, time_ms now);
+    [[nodiscard]] std::optional<job_row> leased(const queue_row* queue, const std::string& lease);
+    void give_back(queue_row& queue, job_row job, change_kind why, std::int64_t delay_ms,
+                   time_ms now);
+    [[nodiscard]] std::optional<time_ms> oldest(const queue_row& queue);
+    [[nodiscard]] job_info info_of(const job_row& job, time_ms now);
+
+    table& rows_;
+    const store_limits limits_;
+    const id_source lease_ids_;
+    std::map<std::string, queue_row, std::less<>> queues_;
+    std::unordered_map<std::uint64_t, queue_row*> by_number_;
+    std::vector<std::uint64_t> dirty_; // numbers of queues to be saved
+    std::uint64_t next_number_ = 1;
+    time_ms next_due_ = 0; // nothing ends before
+    std::vector<change> changes_;
+};
+
+} // namespace jobs

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rota/owner_wait.hpp>
+#include <rota/runnable.hpp>
+#include <rota/worker.hpp>
+
+#include "ledger.hpp"
+#include "store.hpp"
+
+namespace jobs {
+
+/// A store over a ledger: says what is to be done; a class derived from it says where and when.
+class ledger_store : public store {
+public:
+    void listen(store_listener* to) noexcept final;
+    rota::task<std::vector<add_result>> add(std::string queue, std::vector<new_job> jobs,
+                                            std::optional<idempotency> token, time_ms now) final;
+    rota::task<std::vector<std::vector<taken_job>>>
+    take(std::string queue, std::vector<take_request> wanted, time_ms now) final;
+    rota::task<acknowledged> settle(std::string queue, std::vector<std::string> acks,
+                                    std::vector<retry> retries, time_ms now) final;
+    rota::task<extended> extend(std::string queue, std::vector<std::string> leases,
+                                std::int64_t lease_ms, time_ms now) final;
+    void put_back(std::string queue, std::vector<std::string> leases, bool sent,
+                  time_ms now) noexcept final;
+    rota::task<time_ms> pass_time(time_ms now) final;
+    rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) final;
+    rota::task<std::vector<queue_info>> queues(time_ms now) final;
+    rota::task<job_list> list(std::string queue, list_request what, time_ms now) final;
+    rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,
+                                             time_ms now) final;
+    rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now) final;
+    rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) final;
+    rota::task<bool> pause(std::string queue, bool paused, time_ms now) final;
+    rota::task<std::uint64_t> purge(std::string queue, time_ms now) final;
+    rota::task<revived> retry_dead(std::string queue, std::uint64_t id, time_ms now) final;
+
+protected:
+    /// One step on its way through the store: run() once, then done() once, after which it may be
+    /// gone.
+    class step {
+    public:
+        /// Throws what the ledger throws.
+        virtual void run(ledger& on) = 0;
+        /// It is in force, or has not been done because of `error`.
+        virtual void done(std::exception_ptr error) noexcept = 0;
+
+    protected:
+        ~step() = default;
+    };
+
+    /// Takes a step. True: done() will be called, on any thread. False: it has been done, with
+    /// `error` set if it failed, and done() is not called.
+    virtual bool submit(step& what, std::exception_ptr& error) = 0;
+    /// Tells who listens; steps being in force.
+    void tell(const std::vector<change>& what) noexcept;
+
+private:
+    template <class Work>
+    class call;
+    class detached;
+    template <class Work>
+    rota::task<std::invoke_result_t<Work&, ledger&>> perform(Work work);
+
+    std::mutex listener_lock_; // guards what follows; held while it is told
+    store_listener* listener_ = nullptr;
+};
+
+} // namespace jobs

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "table.hpp"
+
+namespace jobs {
+
+/// Rows in memory. Every call but those that list takes a time that grows with the logarithm of the
+/// number of jobs at most. Nothing is kept of queues but their jobs: the ledger knows the rest.
+class memory_table final : public table {
+public:
+    std::vector<queue_row> queues() override { return {}; }
+    void save(const queue_row& queue) override { (void)queue; }
+    void erase_queue(std::uint64_t number) override;
+
+    std::optional<job_row> find(std::uint64_t queue, std::uint64_t id) override;
+    std::optional<job_row> find_key(std::uint64_t queue, std::string_view key) override;
+    std::optional<job_row> find_lease(std::string_view lease) override;
+    job_texts texts(const job_row& job) override;
+    std::vector<job_row> list(std::uint64_t queue, job_state state, position after,
+                              std::size_t limit) override;
+    std::vector<job_row> due(time_ms now, std::size_t limit) override;
+    time_ms next_due() override;
+
+    void insert(const job_row& job, std::string key, std::string payload) override;
+    void update(const job_row& job, std::optional<std::string_view> lease) override;
+    void set_error(const job_row& job, std::string_view error) override;
+    void erase(const job_row& job) override;
+    void erase_all(std::uint64_t queue, job_state state) override;
+
+    std::optional<token_row> find_token(std::uint64_t queue, std::string_view token) override;
+    void insert_token(std::uint64_t queue, std::string_view token, token_row row) override;
+    void drop_tokens(time_ms now, std::size_t kept_max) override;
+
+private:
+    struct entry {
+        job_row row;
+        std::string key;
+        std::string payload;
+        std::string error;
+        std::string lease;
+    };
+    struct shelf {
+        std::unordered_map<std::uint64_t, std::unique_ptr<entry>> jobs;
+        std::unordered_map<std::string_view, entry*> live; // by key; the key is the entry's
+        std::set<position> order[4];                       // by state
+    };
+    using due_place = std::tuple<time_ms, std::uint64_t, std::uint64_t>; // time, queue, id
+    using token_name = std::pair<std::uint64_t, std::string>;
+
+    [[nodiscard]] entry* at(std::uint64_t queue, std::uint64_t id);
+    void put(shelf& in, entry& job);
+    void take_out(shelf& from, entry& job);
+
+    std::unordered_map<std::uint64_t, shelf> shelves_; // by the number of the queue
+    std::unordered_map<std::string_view, entry*> leases_;
+    std::set<due_place> due_;
+    std::map<token_name, token_row> tokens_;
+    std::multimap<time_ms, token_name> token_ends_;
+};
+
+} // namespace jobs

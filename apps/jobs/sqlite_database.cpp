@@ -1,0 +1,176 @@
+#include "sqlite_database.hpp"
+
+#include <array>
+#include <limits>
+
+#include <sqlite3.h>
+
+#include "store.hpp"
+
+namespace jobs {
+namespace {
+
+/// What brings a file from version i to i + 1 (PRAGMA user_version). A job's place is its queue's
+/// number times 2^40, plus its id: places of a queue lie together.
+constexpr std::array migrations{R"(
+CREATE TABLE queues (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_id INTEGER NOT NULL,
+    max_jobs INTEGER NOT NULL, max_attempts INTEGER NOT NULL, lease_ms INTEGER NOT NULL,
+    payload_bytes_max INTEGER NOT NULL, paused INTEGER NOT NULL,
+    queued INTEGER NOT NULL, delayed INTEGER NOT NULL, in_progress INTEGER NOT NULL,
+    dead INTEGER NOT NULL, added INTEGER NOT NULL, completed INTEGER NOT NULL,
+    failures INTEGER NOT NULL, expired INTEGER NOT NULL, duplicates INTEGER NOT NULL,
+    queued_ms INTEGER NOT NULL, in_progress_ms INTEGER NOT NULL
+);
+CREATE TABLE jobs (
+    place INTEGER PRIMARY KEY, queue INTEGER NOT NULL, state INTEGER NOT NULL,
+    rank INTEGER NOT NULL, attempts INTEGER NOT NULL, duplicates INTEGER NOT NULL,
+    added_at INTEGER NOT NULL, since INTEGER NOT NULL, due INTEGER NOT NULL,
+    queued_ms INTEGER NOT NULL, in_progress_ms INTEGER NOT NULL, lease TEXT NOT NULL,
+    error TEXT NOT NULL, key TEXT NOT NULL, payload TEXT NOT NULL
+);
+CREATE UNIQUE INDEX jobs_key ON jobs (queue, key) WHERE state < 3;
+CREATE INDEX jobs_order ON jobs (queue, state, rank, place);
+CREATE INDEX jobs_due ON jobs (due, place) WHERE due > 0;
+CREATE UNIQUE INDEX jobs_lease ON jobs (lease) WHERE lease <> '';
+CREATE TABLE tokens (
+    queue INTEGER NOT NULL, token TEXT NOT NULL, fingerprint INTEGER NOT NULL,
+    id INTEGER NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (queue, token)
+) WITHOUT ROWID;
+CREATE INDEX tokens_end ON tokens (expires_at);
+)"};
+
+[[noreturn]] void fail(const std::string& what, const std::string& why) {
+    throw store_error(what + ": " + why);
+}
+
+} // namespace
+
+// --- Statements ---
+
+sqlite_statement::sqlite_statement(sqlite_database& on, std::string_view sql) : on_(on) {
+    sqlite3_stmt* made = nullptr;
+    const int result = sqlite3_prepare_v3(on.handle(), sql.data(), static_cast<int>(sql.size()),
+                                          SQLITE_PREPARE_PERSISTENT, &made, nullptr);
+    statement_.reset(made);
+    if (result != SQLITE_OK)
+        fail("the job store does not understand its own words", on.reason());
+}
+
+void sqlite_statement::finalize::operator()(sqlite3_stmt* s) const noexcept { sqlite3_finalize(s); }
+
+void sqlite_statement::bind_at(int index, std::int64_t value) {
+    if (sqlite3_bind_int64(statement_.get(), index, value) != SQLITE_OK)
+        fail("the job store", on_.reason());
+}
+
+void sqlite_statement::bind_at(int index, std::string_view text) {
+    // SQLITE_STATIC: it is there until the statement is reset. A null pointer would be NULL.
+    const char* const begin = text.data() == nullptr ? "" : text.data();
+    if (sqlite3_bind_text64(statement_.get(), index, begin, text.size(), SQLITE_STATIC,
+                            SQLITE_UTF8) != SQLITE_OK)
+        fail("the job store", on_.reason());
+}
+
+bool sqlite_statement::step() {
+    switch (sqlite3_step(statement_.get())) {
+    case SQLITE_ROW:
+        return true;
+    case SQLITE_DONE:
+        return false;
+    default:
+        const std::string why = on_.reason();
+        reset();
+        fail("the job store cannot be used", why);
+    }
+}
+
+void sqlite_statement::run() {
+    while (step()) {
+    }
+    reset();
+}
+
+void sqlite_statement::reset() noexcept { sqlite3_reset(statement_.get()); }
+
+std::int64_t sqlite_statement::integer(int column) const noexcept {
+    return sqlite3_column_int64(statement_.get(), column);
+}
+
+std::string_view sqlite_statement::text(int column) const noexcept {
+    const unsigned char* const begin = sqlite3_column_text(statement_.get(), column);
+    const int size = sqlite3_column_bytes(statement_.get(), column);
+    return {reinterpret_cast<const char*>(begin), static_cast<std::size_t>(size)};
+}
+
+// --- The file ---
+
+sqlite_database::sqlite_database(const std::string& path) {
+    sqlite3* opened = nullptr;
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    const int result = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);
+    handle_.reset(opened);
+    if (result != SQLITE_OK)
+        fail("cannot open the job store " + path, reason());
+    set_up(path);
+    migrate(path);
+}
+
+void sqlite_database::close::operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
+
+/// The lock that the first transaction takes is kept: two processes never share the file.
+void sqlite_database::set_up(const std::string& path) {
+    try {
+        execute("PRAGMA locking_mode=EXCLUSIVE");
+        execute("PRAGMA journal_mode=WAL");
+        execute("PRAGMA synchronous=FULL");
+        execute("PRAGMA temp_store=MEMORY");
+        execute("BEGIN EXCLUSIVE; COMMIT");
+    } catch (const store_error&) {
+        const int code = sqlite3_errcode(handle());
+        if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+            fail("cannot open the job store " + path, "another process uses it");
+        fail("cannot open the job store " + path, reason());
+    }
+}
+
+void sqlite_database::migrate(const std::string& path) {
+    std::int64_t version = 0;
+    {
+        sqlite_statement ask(*this, "PRAGMA user_version");
+        if (ask.step())
+            version = ask.integer(0);
+    }
+    if (version < 0 || static_cast<std::uint64_t>(version) > migrations.size()) {
+        fail("cannot use the job store " + path, "it is of version " + std::to_string(version) +
+                                                     ", this program knows up to " +
+                                                     std::to_string(migrations.size()));
+    }
+    for (auto from = static_cast<std::size_t>(version); from < migrations.size(); ++from) {
+        execute("BEGIN IMMEDIATE");
+        try {
+            execute(migrations[from]);
+            execute(("PRAGMA user_version=" + std::to_string(from + 1)).c_str());
+            execute("COMMIT");
+        } catch (...) {
+            roll_back();
+            throw;
+        }
+    }
+}
+
+void sqlite_database::execute(const char* sql) {
+    if (sqlite3_exec(handle(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
+        fail("the job store cannot be used", reason());
+}
+
+void sqlite_database::roll_back() noexcept {
+    if (sqlite3_get_autocommit(handle()) == 0)
+        sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+}
+
+std::string sqlite_database::reason() const {
+    return handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle());
+}
+
+} // namespace jobs

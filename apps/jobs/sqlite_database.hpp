@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace jobs {
+
+class sqlite_database;
+
+/// A prepared statement: bind() all parameters, then step() through the rows, then reset(). Texts
+/// that are bound outlive the steps. Throws store_error.
+class sqlite_statement {
+public:
+    sqlite_statement(sqlite_database& on, std::string_view sql);
+
+    template <class... Values>
+    sqlite_statement& bind(const Values&... values) {
+        reset();
+        int index = 0;
+        (bind_at(++index, values), ...);
+        return *this;
+    }
+    /// True: there is a row to be read.
+    bool step();
+    /// To its end, without rows; then reset().
+    void run();
+    void reset() noexcept;
+
+    [[nodiscard]] std::int64_t integer(int column) const noexcept;
+    /// Until the next step() or reset().
+    [[nodiscard]] std::string_view text(int column) const noexcept;
+
+private:
+    struct finalize {
+        void operator()(sqlite3_stmt* s) const noexcept;
+    };
+    void bind_at(int index, std::int64_t value);
+    void bind_at(int index, std::uint64_t value) {
+        bind_at(index, static_cast<std::int64_t>(value));
+    }
+    void bind_at(int index, std::string_view text);
+
+    sqlite_database& on_;
+    std::unique_ptr<sqlite3_stmt, finalize> statement_;
+};
+
+/// A database file that is ours alone while it is open: in WAL mode, with every commit on disk
+/// before it returns (synchronous=FULL), its schema brought to the version that this program knows.
+/// One thread at a time. The one place, with sqlite_statement, that knows the library.
+class sqlite_database {
+public:
+    /// Opens or makes the file. Throws store_error, also if another process has it open, or if a
+    /// newer program has changed it.
+    explicit sqlite_database(const std::string& path);
+
+    void execute(const char* sql);
+    /// Ends a transaction that has failed; does nothing if there is none.
+    void roll_back() noexcept;
+    /// What went wrong last.
+    [[nodiscard]] std::string reason() const;
+    [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
+
+private:
+    struct close {
+        void operator()(sqlite3* db) const noexcept;
+    };
+    void set_up(const std::string& path);
+    void migrate(const std::string& path);
+
+    std::unique_ptr<sqlite3, close> handle_;
+};
+
+} // namespace jobs

@@ -1,0 +1,265 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <rota/task.hpp>
+
+namespace jobs {
+
+/// Milliseconds since the beginning of 1970, UTC. Who calls says what time it is: a store reads no
+/// clock, so what it does depends on nothing but its calls.
+using time_ms = std::int64_t;
+inline constexpr time_ms never = INT64_MAX;
+
+/// The store cannot do its work now: why, for whoever asked. What was asked for has not been done.
+class store_error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// queued: may be taken; delayed: not before its time; in_progress: somebody has a lease of it;
+/// dead: has failed too often.
+enum class job_state : std::uint8_t { queued, delayed, in_progress, dead };
+
+inline constexpr int priority_max = 9;
+
+struct new_job {
+    std::string key;
+    std::string payload; ///< JSON without white space
+    std::int64_t delay_ms = 0;
+    int priority = 0; ///< 0 to 9; 9 is taken first
+};
+
+/// What a client calls one try to add, so that it can repeat it: the same token with the same
+/// content (by its fingerprint) is the same try.
+struct idempotency {
+    std::string token;
+    std::uint64_t fingerprint = 0;
+};
+
+enum class add_outcome : std::uint8_t {
+    added,
+    duplicate,       ///< `id` and `state` are those of the job that is there
+    full,            ///< the queue has as many jobs as it may have
+    too_large,       ///< the payload, for this queue
+    too_many_queues, ///< this would have been a new one
+    replayed,        ///< the answer to an earlier try with the same token
+    mismatched,      ///< the token was used for something else
+};
+struct add_result {
+    add_outcome outcome = add_outcome::added;
+    std::uint64_t id = 0;
+    job_state state = job_state::queued;
+};
+
+/// What one consumer would like.
+struct take_request {
+    std::size_t max = 1;
+    std::int64_t lease_ms = 0; ///< 0: what the queue is set to
+};
+struct taken_job {
+    std::uint64_t id = 0;
+    std::string key;
+    std::string payload;
+    std::uint32_t attempt = 0; ///< from 1
+    std::string lease_id;
+    time_ms lease_expires_at = 0;
+};
+
+struct retry {
+    std::string lease_id;
+    std::int64_t delay_ms = 0;
+    std::string error{}; ///< kept with the job; empty: none
+    bool operator==(const retry&) const = default;
+};
+struct acknowledged {
+    std::size_t acked = 0;
+    std::size_t retried = 0;
+    std::vector<std::string> lost{}; ///< leases that had ended, or never were
+};
+
+struct lease_end {
+    std::string lease_id;
+    time_ms expires_at = 0;
+};
+struct extended {
+    std::vector<lease_end> leases{};
+    std::vector<std::string> lost{};
+};
+
+/// 0 stands for the store's default.
+struct queue_settings {
+    std::uint64_t max_jobs = 0;
+    std::uint32_t max_attempts = 0; ///< 0: no limit
+    std::int64_t lease_ms = 0;
+    std::uint64_t payload_bytes_max = 0;
+    bool paused = false;
+    bool operator==(const queue_settings&) const = default;
+};
+struct queue_counts {
+    std::uint64_t queued = 0;
+    std::uint64_t delayed = 0;
+    std::uint64_t in_progress = 0;
+    std::uint64_t dead = 0;
+    std::uint64_t added = 0;         ///< so far; so are those that follow
+    std::uint64_t completed = 0;     ///< acknowledged
+    std::uint64_t failures = 0;      ///< given back, expired or abandoned
+    std::uint64_t expired = 0;       ///< those of them whose lease had ended
+    std::uint64_t duplicates = 0;    ///< refused, being there already
+    std::int64_t queued_ms = 0;      ///< how long jobs had to wait, in all, until they were taken
+    std::int64_t in_progress_ms = 0; ///< how long leases were held, in all
+    bool operator==(const queue_counts&) const = default;
+};
+struct queue_info {
+    std::string name;
+    queue_settings settings;
+    queue_counts counts;
+    std::optional<time_ms> oldest; ///< when the oldest of the queued was added
+};
+
+struct job_info {
+    std::uint64_t id = 0;
+    std::string key;
+    std::string payload;
+    job_state state = job_state::queued;
+    int priority = 0;
+    std::uint32_t attempts = 0;
+    std::uint32_t duplicates = 0;
+    time_ms added_at = 0;
+    time_ms due_at = 0; ///< the end of the lease or of the delay; 0: neither
+    std::int64_t queued_ms = 0;
+    std::int64_t in_progress_ms = 0;
+    std::string error{}; ///< of the last retry that told one
+};
+
+/// A place in the order in which jobs are taken. Places do not change, so a list can be continued
+/// from one whatever has become of its job.
+struct position {
+    std::uint8_t rank = 0; ///< 9 - priority
+    std::uint64_t id = 0;  ///< 0: before all others of that rank
+    auto operator<=>(const position&) const = default;
+};
+struct list_request {
+    job_state state = job_state::queued;
+    position after{};
+    std::size_t limit = 100;
+    std::size_t payload_bytes_max = 4'194'304; ///< a list ends early where they add up to this
+};
+struct job_list {
+    std::vector<job_info> jobs;
+    bool more = false;
+};
+
+enum class revived : std::uint8_t { yes, unknown, duplicate };
+
+enum class change_kind : std::uint8_t {
+    added,
+    taken,
+    completed,
+    retried,   ///< given back by who had it
+    expired,   ///< the lease has ended
+    abandoned, ///< who should have got it was not there
+    died,      ///< has failed too often
+    due,       ///< its delay is over
+    extended,
+    deleted,
+    revived, ///< from the dead
+    purged,
+    paused,
+    resumed,
+    configured,
+};
+/// Something that has happened to a queue or to one job of it.
+struct change {
+    change_kind kind = change_kind::added;
+    std::shared_ptr<const std::string> queue;
+    std::uint64_t id = 0; ///< 0: of the queue
+    std::uint32_t attempt = 0;
+    time_ms at = 0;
+    time_ms due = 0; ///< after this pass_time() is wanted for it; 0: not
+};
+
+/// Is told of changes once they are in force (in a durable store: on disk), in their order.
+class store_listener {
+public:
+    /// Any thread, one at a time. Must not call the store.
+    virtual void changed(std::span<const change> what) noexcept = 0;
+
+protected:
+    ~store_listener() = default;
+};
+
+/// Where queues live, and what they are: a job is in its queue once per key, from when it is added
+/// until it is acknowledged or dies; leases and delays end at their time; what is given back goes
+/// to its old place. Every store keeps the same rules (tests/apps/jobs/store.cpp).
+///
+/// Each call is one step: it is done wholly or not at all, and once it has returned it is in force.
+/// Leases and delays whose time is before `now` have ended for it, whether or not pass_time() was
+/// called: before and not at, since times are cut to milliseconds and nothing ends early. Throws
+/// store_error; operation_cancelled before it has begun, never after. Any thread, from routines.
+class store {
+public:
+    store() = default;
+    store(const store&) = delete;
+    store& operator=(const store&) = delete;
+    virtual ~store() = default;
+
+    /// Who is told of changes from now on; null: nobody. Who was told before is told no more when
+    /// this returns.
+    virtual void listen(store_listener* to) noexcept = 0;
+
+    /// One result for each job, in order. A token is for a single job.
+    virtual rota::task<std::vector<add_result>> add(std::string queue, std::vector<new_job> jobs,
+                                                    std::optional<idempotency> token,
+                                                    time_ms now) = 0;
+    /// Jobs for consumers, in their order: to each as many as there are, up to its max.
+    virtual rota::task<std::vector<std::vector<taken_job>>>
+    take(std::string queue, std::vector<take_request> wanted, time_ms now) = 0;
+    virtual rota::task<acknowledged> settle(std::string queue, std::vector<std::string> acks,
+                                            std::vector<retry> retries, time_ms now) = 0;
+    /// Leases end `lease_ms` from now; 0: as the queue is set to.
+    virtual rota::task<extended> extend(std::string queue, std::vector<std::string> leases,
+                                        std::int64_t lease_ms, time_ms now) = 0;
+    /// Jobs that did not reach anybody go back, some time soon; `sent`: they may have, so that it
+    /// counts as an attempt. Does not wait, and cannot fail: at worst the leases end by themselves.
+    virtual void put_back(std::string queue, std::vector<std::string> leases, bool sent,
+                          time_ms now) noexcept = 0;
+    /// Ends what ends by now; when it is wanted for the next, or never.
+    virtual rota::task<time_ms> pass_time(time_ms now) = 0;
+
+    virtual rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) = 0;
+    /// Every queue, by name, without `oldest`.
+    virtual rota::task<std::vector<queue_info>> queues(time_ms now) = 0;
+    virtual rota::task<job_list> list(std::string queue, list_request what, time_ms now) = 0;
+    virtual rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,
+                                                     time_ms now) = 0;
+    /// False if there is no such job. Who has a lease of it loses that.
+    virtual rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now) = 0;
+    /// False if there are too many queues.
+    virtual rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) = 0;
+    /// As configure(), of one setting.
+    virtual rota::task<bool> pause(std::string queue, bool paused, time_ms now) = 0;
+    /// Removes everything that is not in progress; how many jobs that were.
+    virtual rota::task<std::uint64_t> purge(std::string queue, time_ms now) = 0;
+    /// Puts a dead job back to its place, as if it had never been tried.
+    virtual rota::task<revived> retry_dead(std::string queue, std::uint64_t id, time_ms now) = 0;
+};
+
+/// What every store of this program is made with.
+struct store_limits {
+    std::uint64_t jobs_max = 10'000'000;     ///< of one queue, the dead included
+    std::size_t queues_max = 10'000;         ///< more are refused
+    std::int64_t lease_ms = 30'000;          ///< of a queue that is not set to another
+    std::size_t take_bytes_max = 16'777'216; ///< payloads given to one consumer at once
+    std::int64_t token_kept_ms = 86'400'000; ///< how long an idempotency token holds
+    std::size_t tokens_max = 1'000'000;      ///< of all queues; the oldest go first
+};
+
+} // namespace jobs

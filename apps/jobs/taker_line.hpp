@@ -1,0 +1,91 @@
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <source_location>
+#include <utility>
+#include <vector>
+
+#include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
+
+#include "store.hpp"
+
+namespace jobs {
+
+/// Consumers of one queue that wait for jobs, served first come first served.
+///
+/// One of them, the leader, asks the store when there may be jobs, for all that stand in the line
+/// at that moment and in their order; so what a change sets free costs one step of the store,
+/// however many wait. Who has been served leaves; then the first of the rest leads, if something
+/// has changed meanwhile. Any thread.
+class taker_line {
+public:
+    /// Where a consumer stands. Made by join(), ended by leave().
+    class place {
+    public:
+        explicit place(take_request w) noexcept : wanted(w) {}
+
+    private:
+        friend class taker_line;
+        const take_request wanted;
+        // under the line's lock
+        std::vector<taken_job> jobs_;
+        bool served_ = false;
+        bool leads_ = false;
+        bool left_ = false;
+        rota::wait_list waiting_; // its consumer, while that waits
+    };
+    using place_ptr = std::shared_ptr<place>;
+
+    /// What turn() returns: to be awaited.
+    class [[nodiscard]] turn_awaiter final : public rota::list_awaiter {
+    public:
+        turn_awaiter(taker_line& line, place& of, std::source_location where) noexcept
+            : list_awaiter(line.lock_, of.waiting_, "jobs::take", where), of_(of) {}
+        template <class Promise>
+        bool await_suspend(std::coroutine_handle<Promise> self) {
+            return wait_unless(self, [this] { return of_.served_ || of_.leads_; });
+        }
+        void await_resume() { finish(); }
+
+    private:
+        place& of_;
+    };
+
+    /// True if nobody waits.
+    [[nodiscard]] bool empty() const;
+    [[nodiscard]] place_ptr join(take_request wanted);
+    /// `co_await line.turn(*p)` until its jobs are there, or it leads. Throws operation_cancelled.
+    turn_awaiter turn(place& of,
+                      std::source_location where = std::source_location::current()) noexcept {
+        return {*this, of, where};
+    }
+    /// Takes the jobs that have come for it, if any.
+    [[nodiscard]] std::vector<taken_job> jobs(place& of);
+    /// Whom the leader asks for: itself and those behind, up to `count`.
+    [[nodiscard]] std::vector<place_ptr> ask(std::size_t count);
+    [[nodiscard]] static take_request wanted(const place& of) noexcept { return of.wanted; }
+    /// The answer to ask(), and the end of leading. Returns the leases of jobs whose consumers have
+    /// left meanwhile.
+    [[nodiscard]] std::vector<std::string> answer(const std::vector<place_ptr>& asked,
+                                                  std::vector<std::vector<taken_job>> jobs);
+    /// Nothing more comes for it; if it leads, the next does. Returns what has come and was not
+    /// fetched by jobs().
+    [[nodiscard]] std::vector<taken_job> leave(place& of) noexcept;
+    /// There may be jobs.
+    void changed() noexcept;
+
+private:
+    void appoint() noexcept;
+
+    mutable std::mutex lock_; // guards what follows
+    std::deque<place_ptr> line_;
+    bool led_ = false;
+    bool changed_ = false; // since the store was asked
+};
+
+} // namespace jobs

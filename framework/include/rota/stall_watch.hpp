@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <rota/parker.hpp>
+#include <rota/quiet_thread.hpp>
+#include <rota/routine.hpp>
+
+namespace rota {
+
+class routine_registry;
+class worker;
+
+/// A routine that holds its worker, or has held it, without coming to an await that suspends.
+struct stall_report {
+    bool ended = false;        ///< false: it goes on; true: it has ended, after `length`
+    blocked_routine routine{}; ///< with the wait that it came from last, `what` empty if none;
+                               ///< id 0: it is no routine, but something posted
+    std::size_t worker = 0;    ///< whom it holds up
+    int thread = 0;            ///< which thread it is on (man 2 gettid)
+    std::chrono::milliseconds length{}; ///< so far, or in all; to a tick of the watch
+    std::vector<std::string> stack{};   ///< innermost first; empty if it could not be had, or ended
+};
+
+/// In words, without a line feed at the end; the stack has a line for each frame.
+[[nodiscard]] std::string to_string(const stall_report& report);
+
+/// A thread that looks at each worker every 20 ms, and reports a step that takes longer than a
+/// limit, once when it does and once when it has ended.
+///
+/// It costs the workers two plain stores a step. A look counts as at most two ticks of time, so a
+/// process that was stopped, or got no processor, does not look stalled. When no worker has been
+/// awake for a second, the watch sleeps until worker_woke(): it says that it dozes, then looks at
+/// the workers' batons; a worker takes its baton, then looks whether the watch dozes; all of it
+/// sequentially consistent, so one of them sees the other.
+class stall_watch {
+public:
+    static constexpr std::chrono::milliseconds tick{20};
+    /// After so long new routines go to other workers (worker::held_up), report or not.
+    static constexpr std::chrono::milliseconds held_up_after{100};
+
+    struct options {
+        std::chrono::milliseconds limit{0};                  ///< 0: nothing is reported
+        std::function<void(const stall_report&)> on_stall{}; ///< on the watch's thread
+        std::function<void()> on_tick{};                     ///< the same, every tick
+    };
+    /// `routines` outlives it.
+    stall_watch(options how, const routine_registry& routines);
+    ~stall_watch();
+    stall_watch(const stall_watch&) = delete;
+    stall_watch& operator=(const stall_watch&) = delete;
+
+    /// Watches over `w` too, which outlives it.
+    void add(worker& w);
+    /// Starts the thread. Once.
+    void start();
+    /// Ends it. Idempotent.
+    void stop() noexcept;
+
+    /// A worker has taken its baton. Any thread; cheap.
+    void worker_woke() noexcept {
+        if (dozes_.load(std::memory_order_seq_cst))
+            wake();
+    }
+
+private:
+    /// One worker, and the step that it is at.
+    struct watched {
+        explicit watched(worker& w) noexcept : who(&w) {}
+        worker* who;
+        std::uint64_t steps = 0;
+        std::chrono::milliseconds length{};
+        stall_report reported{}; // if it has been: worker and routine
+        bool is_reported = false;
+    };
+
+    void run();
+    /// True if some worker is awake.
+    bool look(std::chrono::milliseconds passed);
+    void look_at(watched& w, std::chrono::milliseconds passed);
+    void report(watched& w);
+    void report_end(watched& w);
+    void doze();
+    void wake() noexcept;
+
+    const options options_;
+    const routine_registry& routines_;
+    parker parker_;
+    std::atomic<bool> dozes_{false};
+    std::atomic<bool> stopping_{false};
+
+    std::mutex lock_;
+    std::vector<watched> added_; // since the last look; guarded by it
+
+    std::vector<watched> watched_; // the thread's own
+    quiet_thread thread_;
+};
+
+} // namespace rota

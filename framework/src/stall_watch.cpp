@@ -1,0 +1,160 @@
+#include <rota/stall_watch.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <rota/executor.hpp>
+#include <rota/stack_trace.hpp>
+#include <rota/worker.hpp>
+
+namespace rota {
+namespace {
+
+using std::chrono::milliseconds;
+using clock = std::chrono::steady_clock;
+
+constexpr milliseconds doze_after{1000};
+/// How long a thread may take to write its stack down.
+constexpr milliseconds patience{500};
+
+std::string place_of(const blocked_routine& r) {
+    if (r.what.empty())
+        return "which has not waited for anything yet";
+    return "last at " + r.what + " in " + r.file + ':' + std::to_string(r.line);
+}
+
+} // namespace
+
+std::string to_string(const stall_report& report) {
+    const blocked_routine& r = report.routine;
+    std::string text =
+        r.id != 0 ? "routine " + r.name + '#' + std::to_string(r.id) : "something posted";
+    text += report.ended ? " has held worker " : " holds worker ";
+    text += std::to_string(report.worker) + " for " + std::to_string(report.length.count()) + " ms";
+    if (report.ended)
+        return text + " and goes on";
+    text += " on thread " + std::to_string(report.thread);
+    if (r.id != 0)
+        text += ", " + place_of(r);
+    if (report.stack.empty())
+        return text + "; its stack cannot be had";
+    text += "; its stack:";
+    for (const std::string& frame : report.stack)
+        text += "\n    " + frame;
+    return text;
+}
+
+stall_watch::stall_watch(options how, const routine_registry& routines)
+    : options_(std::move(how)), routines_(routines) {}
+
+stall_watch::~stall_watch() { stop(); }
+
+void stall_watch::add(worker& w) {
+    const std::lock_guard guard(lock_);
+    added_.emplace_back(w);
+}
+
+void stall_watch::start() {
+    if (options_.limit.count() > 0)
+        prepare_stack_traces();
+    thread_ = start_quiet_thread("rota-watch", [this] { run(); });
+}
+
+void stall_watch::stop() noexcept {
+    stopping_.store(true, std::memory_order_seq_cst);
+    parker_.notify();
+    if (thread_.joinable())
+        thread_.join();
+}
+
+void stall_watch::run() {
+    clock::time_point before = clock::now();
+    milliseconds idle{};
+    while (!stopping_.load(std::memory_order_seq_cst)) {
+        parker_.wait_until(before + tick);
+        const clock::time_point now = clock::now();
+        const auto passed =
+            std::min(std::chrono::duration_cast<milliseconds>(now - before), 2 * tick);
+        before = now;
+        idle = look(passed) ? milliseconds{} : idle + passed;
+        if (options_.on_tick)
+            options_.on_tick();
+        if (idle >= doze_after) {
+            doze();
+            idle = milliseconds{};
+            before = clock::now();
+        }
+    }
+}
+
+void stall_watch::doze() {
+    dozes_.store(true, std::memory_order_seq_cst);
+    if (!look(milliseconds{}) && !stopping_.load(std::memory_order_seq_cst))
+        parker_.wait();
+    dozes_.store(false, std::memory_order_seq_cst);
+}
+
+void stall_watch::wake() noexcept {
+    if (dozes_.exchange(false, std::memory_order_seq_cst))
+        parker_.notify();
+}
+
+bool stall_watch::look(milliseconds passed) {
+    {
+        const std::lock_guard guard(lock_);
+        watched_.insert(watched_.end(), added_.begin(), added_.end());
+        added_.clear();
+    }
+    bool awake = false;
+    for (watched& w : watched_) {
+        look_at(w, passed);
+        awake = w.who->awake() || awake;
+    }
+    return awake;
+}
+
+void stall_watch::look_at(watched& w, milliseconds passed) {
+    const worker::pulse now = w.who->read_pulse();
+    if (now.step != nullptr && now.steps == w.steps) {
+        w.length += passed;
+        if (w.length >= held_up_after)
+            w.who->set_held_up(true);
+        if (options_.limit.count() > 0 && w.length >= options_.limit && !w.is_reported)
+            report(w);
+        return;
+    }
+    if (w.is_reported)
+        report_end(w);
+    if (w.length >= held_up_after)
+        w.who->set_held_up(false);
+    w.steps = now.steps;
+    w.length = milliseconds{};
+}
+
+void stall_watch::report(watched& w) {
+    const worker::pulse now = w.who->read_pulse();
+    stall_report r{.worker = w.who->index(), .thread = now.thread, .length = w.length};
+    r.routine = routines_.describe(now.step);
+    const std::vector<void*> stack = stack_of(now.thread, patience);
+    // If it went on meanwhile, that was somebody else's name or stack.
+    const worker::pulse then = w.who->read_pulse();
+    if (then.step == nullptr || then.steps != w.steps)
+        return;
+    r.stack = describe_stack(stack);
+    w.is_reported = true;
+    w.reported = r;
+    if (options_.on_stall)
+        options_.on_stall(r);
+}
+
+void stall_watch::report_end(watched& w) {
+    w.is_reported = false;
+    stall_report& r = w.reported;
+    r.ended = true;
+    r.length = w.length;
+    r.stack.clear();
+    if (options_.on_stall)
+        options_.on_stall(r);
+}
+
+} // namespace rota

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""What the job queues of rota-http can do besides adding, taking and acknowledging.
+
+usage: features_test.py <rota-http> [options of rota-http...]
+"""
+
+import json
+import re
+import sys
+
+from api_test import Queue
+from programs import check, equal, eventually, run_tests
+from rota_http import JSON, RotaHttp
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def problem(answer, status, code):
+    equal((answer.status, answer.json()["code"]), (status, code), answer.body)
+    equal(answer.headers["Content-Type"], "application/problem+json")
+
+
+def post(queue, what, value):
+    return queue.server.post_json(f"{queue.path}/{what}", value)
+
+
+def put(queue, **settings):
+    answer = queue.server.request("PUT", queue.path, json.dumps(settings), JSON)
+    equal(answer.status, 200, answer.body)
+    return answer.json()
+
+
+def test_priorities(server):
+    queue = Queue(server)
+    for i, priority in enumerate((0, 9, 5, 9, 0)):
+        queue.add(i, priority=priority)
+    equal([job["payload"] for job in queue.take(max=9)], [1, 3, 2, 0, 4])
+    problem(queue.add(1, priority=10), 400, "invalid_request")
+
+
+def test_a_job_as_it_is_given_out(server):
+    queue = Queue(server)
+    queue.add({"a": 1}, key="k")
+    (job,) = queue.take()
+    equal(sorted(job), ["attempt", "id", "key", "lease_expires_at", "lease_id", "payload"])
+    check(TIME.fullmatch(job["lease_expires_at"]), job)
+
+
+def test_delays(server):
+    queue = Queue(server)
+    equal(queue.add("late", delay_ms=300).json()["state"], "delayed")
+    equal(queue.add("late").json()["state"], "delayed")
+    equal([job["key"] for job in queue.list("delayed")], ["late"])
+    (job,) = queue.take(wait_ms=60000)  # woken by the end of the delay
+    equal(job["payload"], "late")
+    answer = post(queue, "ack", {"retries": [{"lease_id": job["lease_id"], "delay_ms": 600_000,
+                                              "error": "no route"}]})
+    equal(answer.json()["retried"], 1)
+    (job,) = queue.list("delayed")
+    equal((job["error"], job["attempts"]), ("no route", 1))
+    check(TIME.fullmatch(job["due_at"]), job)
+
+
+def test_leases_of_ones_own_length_and_extensions(server):
+    queue = Queue(server)
+    queue.add("job")
+    (job,) = queue.take(lease_ms=600_000)
+    answer = post(queue, "extend", {"leases": [{"lease_id": job["lease_id"]}, {"lease_id": "x"}],
+                                    "lease_ms": 1_200_000}).json()
+    equal(answer["lost"], ["x"])
+    check(answer["extended"][0]["lease_expires_at"] > job["lease_expires_at"], answer)
+    post(queue, "extend", {"leases": [{"lease_id": job["lease_id"]}], "lease_ms": 1})
+    (again,) = queue.take(wait_ms=60000)
+    equal(again["attempt"], 2)
+    equal(post(queue, "extend", {"leases": [{"lease_id": job["lease_id"]}]}).json()["lost"],
+          [job["lease_id"]])
+    problem(post(queue, "extend", {}), 400, "invalid_request")
+
+
+def test_settings(server):
+    queue = Queue(server)
+    shown = put(queue, max_jobs=2, max_attempts=5, lease_ms=7_000, payload_bytes_max=10)
+    equal(shown["settings"], {"max_jobs": 2, "max_attempts": 5, "lease_ms": 7000,
+                              "payload_bytes_max": 10})
+    problem(queue.add("x" * 10), 413, "payload_too_large")
+    queue.add(1)
+    queue.add(2)
+    answer = queue.add(3)
+    problem(answer, 429, "queue_full")
+    equal(answer.headers["Retry-After"], "1")
+    equal(put(queue)["settings"]["max_jobs"], None)
+    equal(queue.add(3).status, 201)
+    problem(server.request("PUT", queue.path, '{"max_jobs":0}', JSON), 400, "invalid_request")
+
+
+def test_pause_resume_purge(server):
+    queue = Queue(server)
+    queue.add(1)
+    equal(post(queue, "pause", None).json()["paused"], True)
+    equal(queue.take(), [])
+    with queue.park() as client:
+        equal(post(queue, "resume", None).json()["paused"], False)
+        check(client.recv(100).startswith(b"HTTP/1.1 200"), "who waited is served")
+    queue.add(2)
+    queue.add(3, delay_ms=600_000)
+    eventually(lambda: queue.show()["counts"]["queued"] + queue.show()["counts"]["in_progress"]
+               == 2, "the first is where it belongs")
+    post(queue, "pause", None)
+    check(post(queue, "purge", None).json()["purged"] >= 2, "what is not in progress goes")
+    equal(queue.list("queued") + queue.list("delayed"), [])
+
+
+def test_the_dead(server):
+    queue = Queue(server)
+    put(queue, max_attempts=1)
+    for i in range(3):
+        queue.add(i)
+    for job in queue.take(max=3):
+        queue.ack([], [job["lease_id"]])
+    equal(queue.take(), [])
+    answer = server.get(f"{queue.path}/dead?limit=2").json()
+    equal([job["key"] for job in answer["jobs"]], ["0", "1"])
+    answer = server.get(f"{queue.path}/dead?limit=2&cursor={answer['cursor']}").json()
+    equal(([job["key"] for job in answer["jobs"]], "cursor" in answer), (["2"], False))
+    dead = answer["jobs"][0]["id"]
+    equal(post(queue, f"dead/{dead}/retry", None).json(), {"id": dead, "state": "queued"})
+    problem(post(queue, f"dead/{dead}/retry", None), 404, "unknown_job")
+    (job,) = queue.take()
+    equal((job["id"], job["attempt"]), (dead, 1))
+    equal(queue.add(0).status, 201)  # the dead hold no key
+    problem(post(queue, "dead/1/retry", None), 409, "duplicate")
+
+
+def test_one_job(server):
+    queue = Queue(server)
+    path = f"{queue.path}/jobs/{queue.add('k').json()['id']}"
+    job = server.get(path).json()
+    equal((job["key"], job["state"], job["attempts"]), ("k", "queued", 0))
+    equal(server.request("DELETE", path).status, 204)
+    for method in ("GET", "DELETE"):
+        problem(server.request(method, path), 404, "unknown_job")
+    for wrong in ("0", "x", "999999999999999", "99999999999999999999"):
+        problem(server.get(f"{queue.path}/jobs/{wrong}"), 404, "unknown_job")
+    equal(queue.take(), [])
+
+
+def test_lists_have_cursors(server):
+    queue = Queue(server)
+    for i in range(7):
+        queue.add(i, priority=i % 2)
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = server.get(f"{queue.path}/jobs?limit=2{cursor and '&cursor=' + cursor}").json()
+        seen += [job["payload"] for job in page["jobs"]]
+        cursor = page.get("cursor")
+        if len(seen) == 4:
+            queue.take(max=4)
+    equal(seen, [1, 3, 5, 0, 2, 4, 6])
+
+
+def test_an_idempotency_key(server):
+    queue = Queue(server)
+
+    def add(payload, token):
+        return server.request("POST", f"{queue.path}/jobs", json.dumps({"payload": payload}),
+                              {**JSON, "Idempotency-Key": token})
+
+    first = add("a", "one")
+    equal((first.status, first.headers["Idempotency-Replayed"]), (201, None))
+    again = add("a", "one")
+    equal((again.status, again.headers["Idempotency-Replayed"]), (201, "true"))
+    equal(again.body, first.body)
+    problem(add("b", "one"), 422, "idempotency_key_reused")
+    problem(add("a", "two"), 409, "duplicate")
+    problem(add("a", "t w"), 400, "invalid_request")
+    problem(server.request("POST", f"{queue.path}/jobs", "{}\n", {
+        "Content-Type": "application/x-ndjson", "Idempotency-Key": "x"}), 400, "invalid_request")
+    equal(queue.keys()[0], ["a"])
+
+
+class Events:
+    """Server-sent events, one at a time."""
+
+    def __init__(self, server, queue, last_id=None):
+        self.connection = server.session()
+        headers = {} if last_id is None else {"Last-Event-ID": last_id}
+        self.connection.request("GET", f"{queue.path}/events", headers=headers)
+        self.answer = self.connection.getresponse()
+        equal(self.answer.status, 200)
+        equal(self.answer.headers["Content-Type"], "text/event-stream")
+        equal(self._block(), {"retry": "1000"})
+
+    def _block(self):
+        fields = {}
+        while True:
+            line = self.answer.readline().decode().rstrip("\n")
+            if not line:
+                return fields
+            name, _, value = line.partition(": ")
+            fields[name] = value
+
+    def next(self):
+        while True:
+            fields = self._block()
+            if "event" in fields:
+                return fields["event"], json.loads(fields["data"]), fields.get("id")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.connection.close()
+
+
+def test_events(server):
+    queue = Queue(server)
+    with Events(server, queue) as events:
+        ids = []
+        queue.add("a")
+        (job,) = queue.take()
+        queue.ack([job["lease_id"]])
+        for kind in ("added", "taken", "completed"):
+            name, data, event_id = events.next()
+            equal((name, data["type"], data["id"]), (kind, kind, job["id"]))
+            ids.append(event_id)
+    with Events(server, queue, ids[0]) as events:
+        equal([events.next()[2], events.next()[2]], ids[1:])
+    with Events(server, queue, "1-1") as events:
+        equal(events.next()[0], "reset")
+        equal(events.next()[2], ids[0])
+
+
+def test_events_end_with_a_drain(server):
+    with RotaHttp(*server.started_as, "--drain-timeout", "60s") as ending:
+        queue = Queue(ending)
+        with Events(ending, queue) as events:
+            ending.signal(15)
+            equal(events.answer.read(), b"")
+        equal(ending.wait(), 0)
+
+
+if __name__ == "__main__":
+    with RotaHttp(*sys.argv[1:]) as it:
+        run_tests({name: value for name, value in globals().items() if name != "Queue"}, it)

@@ -1,0 +1,122 @@
+#include "jobs/sqlite_store.hpp"
+
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <rota/runtime.hpp>
+#include <rota/task_group.hpp>
+
+#include "store_driver.hpp"
+
+using namespace jobs;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Files of this process do not grow beyond so much (man 2 setrlimit: EFBIG once SIGXFSZ is
+/// ignored).
+class file_limit {
+public:
+    explicit file_limit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit small{bytes, before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &small);
+    }
+    file_limit(const file_limit&) = delete;
+    file_limit& operator=(const file_limit&) = delete;
+    ~file_limit() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+
+private:
+    rlimit before_{};
+    void (*handler_)(int);
+};
+
+rota::task<void> add_one(store* to, int i, int* added) {
+    std::vector<new_job> one;
+    one.push_back({std::to_string(i), "1"});
+    rota::task<std::vector<add_result>> adding = to->add("q", std::move(one), std::nullopt, 1);
+    const std::vector<add_result> results = co_await std::move(adding);
+    *added += results.front().outcome == add_outcome::added ? 1 : 0;
+}
+
+rota::task<int> add_at_once(store* to, int count) {
+    int added = 0;
+    rota::task_group all(co_await rota::current_context);
+    for (int i = 0; i < count; ++i)
+        all.spawn(add_one(to, i, &added));
+    co_await all.join();
+    co_return added;
+}
+
+} // namespace
+
+TEST_CASE("what is asked for at once is done together") {
+    const scratch_folder folder;
+    rota::runtime runtime({.workers = 1});
+    sqlite_store store(folder.file("jobs.db"));
+    CHECK(runtime.block_on(add_at_once(&store, 500)) == 500);
+    CHECK(runtime.block_on(store.describe("q", 1))->counts.queued == 500);
+}
+
+TEST_CASE("a file is one store's alone") {
+    const scratch_folder folder;
+    const std::string path = folder.file("jobs.db");
+    {
+        const sqlite_store store(path);
+        CHECK_THROWS_WITH(sqlite_store(path), ContainsSubstring("another process uses it"));
+    }
+    CHECK_NOTHROW(sqlite_store(path));
+}
+
+TEST_CASE("a file that is none of ours is refused") {
+    const scratch_folder folder;
+    CHECK_THROWS_AS(sqlite_store(folder.file("no/such/folder")), store_error);
+    const std::string newer = folder.file("newer.db");
+    {
+        sqlite_database file(newer);
+        file.execute("PRAGMA user_version=1000");
+    }
+    CHECK_THROWS_WITH(sqlite_store(newer), ContainsSubstring("version 1000"));
+}
+
+TEST_CASE("a disk that is full fails the step wholly, and the store goes on") {
+    store_driver d("sqlite");
+    d.add("before");
+    const std::string big(100'000, 'x');
+    {
+        const file_limit full(200'000);
+        bool failed = false;
+        for (int i = 0; i < 10 && !failed; ++i) {
+            std::vector<new_job> jobs;
+            jobs.push_back({"small " + std::to_string(i), "1"});
+            jobs.push_back({"big " + std::to_string(i), '"' + big + '"'});
+            try {
+                (void)d.wait(d.store().add(d.queue, std::move(jobs), std::nullopt, d.now));
+            } catch (const store_error& e) {
+                failed = true;
+                CHECK_THAT(e.what(), ContainsSubstring("job store"));
+            }
+        }
+        REQUIRE(failed);
+    }
+    // Of every pair both are there or neither is.
+    const queue_counts counts = d.counts();
+    CHECK(counts.queued % 2 == 1);
+    CHECK(d.queued().size() == counts.queued);
+    CHECK(d.add("after").outcome == add_outcome::added);
+    d.reopen();
+    CHECK(d.counts().queued == counts.queued + 1);
+    CHECK(d.queued().size() == counts.queued + 1);
+}

@@ -1,0 +1,118 @@
+#include "jobs/store.hpp"
+
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include "store_driver.hpp"
+
+// What every store shows, and what it remembers. Each case runs for each of them.
+
+using namespace jobs;
+
+namespace {
+
+using keys = std::vector<std::string>;
+
+std::string each_kind() { return GENERATE(from_range(store_kind::all())); }
+
+} // namespace
+
+TEST_CASE("purging leaves what is in progress") {
+    store_driver d(each_kind());
+    d.add("1");
+    d.add("2");
+    d.add("3", 1'000);
+    const std::string lease = d.lease();
+    CHECK(d.wait(d.store().purge(d.queue, d.now)) == 2);
+    CHECK(d.in_progress() == keys{"1"});
+    CHECK(d.counts().queued + d.counts().delayed == 0);
+    CHECK(d.add("2").outcome == add_outcome::added);
+    CHECK(d.ack({lease}).acked == 1);
+    CHECK(d.wait(d.store().purge("unknown", d.now)) == 0);
+}
+
+TEST_CASE("one job can be looked at and removed") {
+    store_driver d(each_kind());
+    const auto id = d.add("k", 0, 7).id;
+    d.add("k");
+    d.now += 30;
+    auto job = d.wait(d.store().find(d.queue, id, d.now));
+    REQUIRE(job);
+    CHECK(job->key == "k");
+    CHECK(job->priority == 7);
+    CHECK(job->duplicates == 1);
+    CHECK(job->queued_ms == 30);
+    const std::string lease = d.lease();
+    d.now += 20;
+    job = d.wait(d.store().find(d.queue, id, d.now));
+    CHECK(job->state == job_state::in_progress);
+    CHECK(job->in_progress_ms == 20);
+    CHECK(d.wait(d.store().remove(d.queue, id, d.now)));
+    CHECK_FALSE(d.wait(d.store().remove(d.queue, id, d.now)));
+    CHECK_FALSE(d.wait(d.store().find(d.queue, id, d.now)));
+    CHECK(d.ack({lease}).lost.size() == 1);
+    CHECK(d.counts().in_progress == 0);
+}
+
+TEST_CASE("lists go on from where they ended, whatever has happened") {
+    store_driver d(each_kind());
+    for (int i = 0; i < 5; ++i)
+        d.add(std::to_string(i), 0, i == 4 ? 9 : 0);
+    list_request what;
+    what.limit = 2;
+    job_list page = d.wait(d.store().list(d.queue, what, d.now));
+    REQUIRE(page.jobs.size() == 2);
+    CHECK(page.more);
+    CHECK(page.jobs[0].key == "4");
+    CHECK(page.jobs[1].key == "0");
+    what.after = {static_cast<std::uint8_t>(priority_max - page.jobs[1].priority), page.jobs[1].id};
+    d.ack({d.take(3)[1].lease_id}); // "4", "0" and "1" are queued no more
+    d.add("later", 0, 9);           // before the place of the cursor
+    d.add("5");
+    page = d.wait(d.store().list(d.queue, what, d.now));
+    REQUIRE(page.jobs.size() == 2);
+    CHECK(page.jobs[0].key == "2");
+    CHECK(page.jobs[1].key == "3");
+    CHECK(page.more);
+}
+
+TEST_CASE("the oldest is told, of whatever priority") {
+    store_driver d(each_kind());
+    const time_ms begin = d.now;
+    d.add("low");
+    d.now += 10;
+    d.add("high", 0, 9);
+    CHECK(d.wait(d.store().describe(d.queue, d.now))->oldest == begin);
+    (void)d.take(2);
+    CHECK_FALSE(d.wait(d.store().describe(d.queue, d.now))->oldest);
+}
+
+TEST_CASE("the same try is made once") {
+    store_driver d(each_kind(), {.token_kept_ms = 1'000});
+    const idempotency token{"try", 7};
+    const add_result first = d.add("k", 0, 0, token);
+    CHECK(first.outcome == add_outcome::added);
+    CHECK(d.add("k", 0, 0, token).outcome == add_outcome::replayed);
+    d.ack({d.lease()});
+    const add_result again = d.add("k", 0, 0, token);
+    CHECK(again.outcome == add_outcome::replayed);
+    CHECK(again.id == first.id);
+    CHECK(d.add("k", 0, 0, idempotency{"try", 8}).outcome == add_outcome::mismatched);
+    CHECK(d.queued().empty());
+    d.now += 1'000;
+    CHECK(d.add("k", 0, 0, token).outcome == add_outcome::added);
+}
+
+TEST_CASE("tokens are bounded, the oldest go first") {
+    store_driver d(each_kind(), {.tokens_max = 2});
+    for (int i = 0; i < 4; ++i) {
+        d.add(std::to_string(i), 0, 0, idempotency{std::to_string(i), 0});
+        ++d.now;
+    }
+    CHECK(d.add("0", 0, 0, idempotency{"0", 0}).outcome == add_outcome::duplicate);
+    CHECK(d.add("3", 0, 0, idempotency{"3", 0}).outcome == add_outcome::replayed);
+}

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <rota/inline_scheduler.hpp>
+
+#include "jobs/memory_store.hpp"
+#ifdef ROTA_WITH_SQLITE
+#include "jobs/sqlite_store.hpp"
+#endif
+
+/// A folder that goes with the test.
+class scratch_folder {
+public:
+    scratch_folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "rota-test-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr)
+            throw std::runtime_error("mkdtemp");
+        path_ = name;
+    }
+    scratch_folder(const scratch_folder&) = delete;
+    scratch_folder& operator=(const scratch_folder&) = delete;
+    ~scratch_folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// Lease ids that can be told beforehand: "lease-1", "lease-2", ...
+struct numbered_leases {
+    std::shared_ptr<int> last = std::make_shared<int>(0);
+    std::string operator()() const { return "lease-" + std::to_string(++*last); }
+};
+
+/// One kind of store, to be opened afresh; reopen() closes it first, and keeps what lasts.
+class store_kind {
+public:
+    explicit store_kind(std::string kind) : kind_(std::move(kind)) {}
+
+    jobs::store& open(jobs::store_limits limits = {}) {
+        limits_ = limits;
+        return reopen();
+    }
+    jobs::store& reopen() {
+        store_.reset();
+#ifdef ROTA_WITH_SQLITE
+        if (kind_ == "sqlite") {
+            store_ =
+                std::make_unique<jobs::sqlite_store>(folder_.file("jobs.db"), limits_, leases_);
+            return *store_;
+        }
+#endif
+        store_ = std::make_unique<jobs::memory_store>(limits_, leases_);
+        return *store_;
+    }
+    /// Whether what it holds outlives it.
+    [[nodiscard]] bool lasts() const { return kind_ != "memory"; }
+    [[nodiscard]] static std::vector<std::string> all() {
+#ifdef ROTA_WITH_SQLITE
+        return {"memory", "sqlite"};
+#else
+        return {"memory"};
+#endif
+    }
+
+private:
+    std::string kind_;
+    scratch_folder folder_;
+    jobs::store_limits limits_;
+    numbered_leases leases_;
+    std::unique_ptr<jobs::store> store_;
+};

@@ -1,0 +1,35 @@
+#include "jobs/words.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace jobs;
+
+TEST_CASE("ids are numbers for those who know") {
+    CHECK(id_text(12) == "12");
+    CHECK(read_id("12") == 12);
+    for (const char* text : {"", "0", "012", "-1", "1x", "99999999999999999999"})
+        CHECK_FALSE(read_id(text));
+}
+
+TEST_CASE("states and changes have words") {
+    for (const job_state state :
+         {job_state::queued, job_state::delayed, job_state::in_progress, job_state::dead})
+        CHECK(read_state(to_string(state)) == state);
+    CHECK_FALSE(read_state("other"));
+    CHECK(to_string(change_kind::added) == "added");
+    CHECK(to_string(change_kind::configured) == "configured");
+}
+
+TEST_CASE("refusals have a status, a code and a sentence") {
+    CHECK(words_of(add_outcome::duplicate).status == 409);
+    CHECK(words_of(add_outcome::full).code == "queue_full");
+    CHECK(words_of(add_outcome::too_large).status == 413);
+    CHECK(words_of(add_outcome::too_many_queues).status == 429);
+    CHECK(words_of(add_outcome::mismatched).status == 422);
+}
+
+TEST_CASE("times are RFC 3339") {
+    CHECK(time_text(0) == "1970-01-01T00:00:00.000Z");
+    CHECK(time_text(951'782'400'007) == "2000-02-29T00:00:00.007Z");
+    CHECK(time_text(1'798'761'599'999) == "2026-12-31T23:59:59.999Z");
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Handlers that throw anything, before the answer and within it, and handlers that block.
+
+usage: handlers_test.py <rota-http with bad handlers> [options of it...]
+"""
+
+import select
+import sys
+
+from attack import GET, attacked, close_all, connect, is_over, receive_all
+from programs import check, equal, eventually, run_tests
+from rota_http import read_answer
+
+WHAT = ("exception", "int", "text", "bare", "nested", "pointer", "no-memory", "cancelled",
+        "timed-out", "reset")
+
+
+def ask_for(client, path):
+    client.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode())
+
+
+def test_thrown_before_the_answer(program, options):
+    """The client gets a 500 without details, and the connection goes on."""
+    with attacked(program, options, "--workers", "2") as server:
+        with server.connect() as client:
+            for _ in range(5):
+                for what in WHAT:
+                    for how in ("at-once", "later"):
+                        ask_for(client, f"/throw/{how}/{what}")
+                        head, body = read_answer(client)
+                        check(head.startswith(b"HTTP/1.1 50"), (how, what, head))
+                        check(b"failed" not in body and b"around" not in body, body)
+                ask_for(client, "/throw/middleware/plaintext")
+                check(read_answer(client)[0].startswith(b"HTTP/1.1 500 "), "middleware")
+                client.sendall(b"POST /throw/unread/int HTTP/1.1\r\nHost: x\r\n"
+                               b"Content-Length: 10000\r\n\r\n" + b"x" * 10_000)
+                check(read_answer(client)[0].startswith(b"HTTP/1.1 500 "), "content left unread")
+                client.sendall(GET)
+                equal(read_answer(client)[1], b"Hello, World!")
+        server.wait_for("a handler has failed")
+
+
+def test_thrown_within_the_answer(program, options):
+    """It can only be cut, and the client can tell: there is no last chunk, or not all of it."""
+    with attacked(program, options) as server:
+        for _ in range(5):
+            for what in WHAT:
+                for how in ("stream", "sized"):
+                    with server.connect() as client:
+                        ask_for(client, f"/throw/{how}/{what}")
+                        client.sendall(GET)  # is not answered: nobody could tell where it begins
+                        answer = receive_all(client)
+                    check(answer.startswith(b"HTTP/1.1 200 "), (how, what, answer))
+                    check(answer.count(b"a piece of an answer\n") == 10, answer)
+                    check(b"\r\n0\r\n" not in answer and b"Hello" not in answer, answer)
+
+
+def test_thrown_by_many_at_once(program, options):
+    with attacked(program, options) as server:
+        for _ in range(5):
+            clients = connect(server, 50)
+            for i, client in enumerate(clients):
+                how = ("at-once", "later", "stream", "sized")[i % 4]
+                ask_for(client, f"/throw/{how}/{WHAT[i % len(WHAT)]}")
+            for i, client in enumerate(clients):
+                if i % 4 < 2:
+                    check(read_answer(client)[0].startswith(b"HTTP/1.1 50"), "an error answer")
+                else:
+                    check(receive_all(client).startswith(b"HTTP/1.1 200 "), "cut")
+            close_all(clients)
+
+
+def served_while_held(clients):
+    """Asks on every connection, until some have been answered while a handler was held. The others
+    have asked, too, and are yet to be answered."""
+    asking = list(clients)
+    served = []
+    for client in clients:
+        ask_for(client, "/held")
+
+    def found():
+        for client in select.select(asking, [], [], 0)[0]:
+            if read_answer(client)[1] == b"1":
+                asking.remove(client)
+                served.append(client)
+            else:
+                ask_for(client, "/held")
+        return len(served) >= 5
+
+    eventually(found, "clients of other workers are served")
+    return served
+
+
+def test_a_blocked_worker(program, options):
+    """A handler holds one worker of four: those on the other three are served meanwhile, and those
+    on the same one when it has been released."""
+    with attacked(program, options, "--workers", "4") as server:
+        for _ in range(3):
+            clients = connect(server, 40)
+            for client in clients:  # each has its worker now
+                client.sendall(GET)
+                read_answer(client)
+            holding = clients.pop()
+            ask_for(holding, "/hold")
+            served = served_while_held(clients)
+            check(not is_over(holding), "it is still held")
+            ask_for(served[0], "/release")
+            equal(read_answer(served[0])[1], b"one may go\n")
+            equal(read_answer(holding)[1], b"released\n")
+            for client in clients:
+                if client not in served:
+                    check(read_answer(client)[1] in (b"0", b"1"), "answered in the end")
+            close_all([holding, *clients])
+
+
+if __name__ == "__main__":
+    run_tests(globals(), sys.argv[1], sys.argv[2:])

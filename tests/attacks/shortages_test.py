@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""What the server needs runs out: descriptors, room in its rings, memory.
+
+usage: shortages_test.py <program that keeps io_uring from others> <rota-http> [options of it...]
+"""
+
+import os
+import resource
+import select
+import signal
+import sys
+
+from attack import GET, attacked, close_all, connect, reset, send_some
+from programs import check, equal, eventually, run_tests
+from rota_http import read_answer
+
+
+def test_no_descriptors_are_left(_, program, options):
+    """Clients wait meanwhile; when some have gone, or there are more again, they are served."""
+    with attacked(program, options) as server:
+        before = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        for _ in range(2):
+            room = server.descriptors() + 20
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (room, before[1]))
+            # An accept that was armed before goes by the limit of that time: the first client ends
+            # it, the others come when there is another.
+            clients = connect(server, 200)
+            for client in clients:
+                client.sendall(GET)
+            left = list(clients)
+            while len(left) > 100:  # 20 at a time, as others go
+                for client in select.select(left, [], [], 60)[0]:
+                    check(read_answer(client)[0].startswith(b"HTTP/1.1 200 "), "a whole answer")
+                    client.close()
+                    left.remove(client)
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)
+            for client in left:
+                check(read_answer(client)[0].startswith(b"HTTP/1.1 200 "), "a whole answer")
+            close_all(left)
+
+
+def test_full_rings(launcher, program, options):
+    """Rings of 16 entries, and everything at once: submissions that do not fit, completions that
+    overflow. Without io_uring it is the same with what epoll has."""
+    with attacked([launcher, "ENOMEM", "--above", "16", program], options) as server:
+        for _ in range(3):
+            clients = connect(server, 300)
+            eventually(lambda: server.connections() == 301, "all are connected")
+            server.signal(signal.SIGSTOP)
+            for i, client in enumerate(clients):
+                client.sendall(GET * (1 + i % 5) + b"GET /bytes/100000 HTTP/1.1\r\nHost: x\r\n\r\n")
+            late = connect(server, 200)
+            for i, client in enumerate(late):
+                send_some(client, GET)
+                if i % 2:
+                    reset(client)
+            server.signal(signal.SIGCONT)
+            for i, client in enumerate(clients):
+                data = b""
+                while len(data) < 100_000 or not data.endswith(b"x" * 1000):
+                    piece = client.recv(262_144)
+                    check(piece, f"client {i} is cut")
+                    data += piece
+                equal(data.count(b"Hello, World!"), 1 + i % 5, f"answers to client {i}")
+                equal(data.count(b"x" * 100_000), 1, f"content for client {i}")
+            for client in late[::2]:
+                equal(read_answer(client)[1], b"Hello, World!")
+            close_all(clients + late)
+
+
+def test_the_memory_ceiling(_, program, options):
+    """Clients that make it keep much: while that is more than it may be, requests are refused, and
+    those at work go on. Once it is gone requests are taken again."""
+    if "ROTA_TEST_SANITIZED" in os.environ:  # a sanitizer keeps memory itself
+        return
+    begin = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 6000000\r\n\r\n"
+    with attacked(program, options, "--max-memory", "80M", "--max-body", "8M") as server:
+        for _ in range(2):
+            clients = connect(server, 30)
+            early = server.connect()
+            early.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+                          b"Expect: 100-continue\r\n\r\n")
+            check(early.recv(100).startswith(b"HTTP/1.1 100 "), "it is at work")
+            for client in clients:  # content without its end
+                client.setblocking(False)
+            left = {client: begin + b"x" * 5_900_000 for client in clients}
+
+            def refused():
+                for client in select.select([], list(left), [], 0)[1]:
+                    left[client] = left[client][client.send(left[client][:1 << 20]):]
+                    if not left[client]:
+                        del left[client]
+                answer = server.get("/plaintext")
+                if answer.status == 200:
+                    return False
+                equal(answer.status, 503)
+                equal(answer.headers["Retry-After"], "1")
+                equal(answer.headers["Connection"], "close")
+                return True
+
+            eventually(refused, "requests are refused")
+            server.check_memory(300 << 20)
+            early.sendall(b"abcde")
+            equal(read_answer(early)[1], b"abcde", "what was at work goes on")
+            early.close()
+            for client in clients:
+                reset(client)
+            eventually(lambda: server.get("/plaintext").status == 200, "requests are taken again")
+        server.wait_for("requests are refused", 2)
+
+
+if __name__ == "__main__":
+    run_tests(globals(), sys.argv[1], sys.argv[2], sys.argv[3:])

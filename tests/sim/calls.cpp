@@ -1,0 +1,186 @@
+// The system calls that the code under test makes, by the linker's --wrap: those for simulated
+// descriptors end in the network, time is the world's, and what is random comes from the seed. All
+// others go where they always go.
+
+#include <cerrno>
+#include <chrono>
+#include <cstdarg>
+#include <cstring>
+#include <ctime>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+
+#include "network.hpp"
+#include "simulation.hpp"
+
+using sim::here;
+using sim::network;
+using sim::simulation;
+using sim::world;
+
+namespace {
+
+network& net() { return simulation::here().net; }
+
+/// A result as the system call returns it.
+int returned(int result) {
+    if (result >= 0)
+        return result;
+    errno = -result;
+    return -1;
+}
+
+int tell_address(std::uint16_t port, sockaddr* address, socklen_t* length) {
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::memcpy(address, &v4, std::min<std::size_t>(*length, sizeof v4));
+    *length = sizeof v4;
+    return 0;
+}
+
+} // namespace
+
+// NOLINTBEGIN: the names are the linker's
+extern "C" {
+
+int __real_socket(int domain, int type, int protocol);
+int __real_bind(int fd, const sockaddr* address, socklen_t length);
+int __real_listen(int fd, int backlog);
+int __real_accept4(int fd, sockaddr* address, socklen_t* length, int flags);
+int __real_shutdown(int fd, int how);
+int __real_close(int fd);
+int __real_setsockopt(int fd, int level, int name, const void* value, socklen_t length);
+int __real_getsockname(int fd, sockaddr* address, socklen_t* length);
+int __real_getpeername(int fd, sockaddr* address, socklen_t* length);
+int __real_fcntl(int fd, int command, ...);
+long __real_syscall(long number, ...);
+ssize_t __real_getrandom(void* buffer, size_t bytes, unsigned flags);
+time_t __real_time(time_t* out);
+std::int64_t __real__ZNSt6chrono3_V212steady_clock3nowEv();
+
+int __wrap_socket(int domain, int type, int protocol);
+int __wrap_bind(int fd, const sockaddr* address, socklen_t length);
+int __wrap_listen(int fd, int backlog);
+int __wrap_accept4(int fd, sockaddr* address, socklen_t* length, int flags);
+int __wrap_shutdown(int fd, int how);
+int __wrap_close(int fd);
+int __wrap_setsockopt(int fd, int level, int name, const void* value, socklen_t length);
+int __wrap_getsockname(int fd, sockaddr* address, socklen_t* length);
+int __wrap_getpeername(int fd, sockaddr* address, socklen_t* length);
+int __wrap_fcntl(int fd, int command, ...);
+long __wrap_syscall(long number, ...);
+ssize_t __wrap_getrandom(void* buffer, size_t bytes, unsigned flags);
+time_t __wrap_time(time_t* out);
+std::int64_t __wrap__ZNSt6chrono3_V212steady_clock3nowEv();
+
+int __wrap_socket(int domain, int type, int protocol) {
+    if (world::find() == nullptr || domain == AF_UNIX)
+        return __real_socket(domain, type, protocol);
+    return net().open_socket();
+}
+
+int __wrap_bind(int fd, const sockaddr* address, socklen_t length) {
+    if (!network::is_mine(fd))
+        return __real_bind(fd, address, length);
+    sockaddr_in v4{};
+    std::memcpy(&v4, address, std::min<std::size_t>(length, sizeof v4));
+    return returned(net().bind(fd, ntohs(v4.sin_port)));
+}
+
+int __wrap_listen(int fd, int backlog) {
+    return network::is_mine(fd) ? returned(net().listen(fd)) : __real_listen(fd, backlog);
+}
+
+int __wrap_accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
+    if (!network::is_mine(fd))
+        return __real_accept4(fd, address, length, flags);
+    return returned(net().accept(fd));
+}
+
+int __wrap_shutdown(int fd, int how) {
+    return network::is_mine(fd) ? returned(net().shutdown(fd, how)) : __real_shutdown(fd, how);
+}
+
+int __wrap_close(int fd) {
+    return network::is_mine(fd) ? returned(net().close(fd)) : __real_close(fd);
+}
+
+int __wrap_setsockopt(int fd, int level, int name, const void* value, socklen_t length) {
+    if (!network::is_mine(fd))
+        return __real_setsockopt(fd, level, name, value, length);
+    net().find(fd, "setsockopt");
+    return 0;
+}
+
+int __wrap_getsockname(int fd, sockaddr* address, socklen_t* length) {
+    if (!network::is_mine(fd))
+        return __real_getsockname(fd, address, length);
+    return tell_address(net().find(fd, "getsockname")->port, address, length);
+}
+
+int __wrap_getpeername(int fd, sockaddr* address, socklen_t* length) {
+    if (!network::is_mine(fd))
+        return __real_getpeername(fd, address, length);
+    const sim::link& l = *net().find(fd, "getpeername")->connected;
+    if (l.reset_by_client || l.aborted)
+        return returned(-ENOTCONN);
+    return tell_address(l.client_port, address, length);
+}
+
+int __wrap_fcntl(int fd, int command, ...) {
+    std::va_list rest;
+    va_start(rest, command);
+    const long argument = va_arg(rest, long);
+    va_end(rest);
+    if (!network::is_mine(fd))
+        return __real_fcntl(fd, command, argument);
+    net().find(fd, "fcntl");
+    return 0;
+}
+
+long __wrap_syscall(long number, ...) {
+    long arguments[6];
+    std::va_list rest;
+    va_start(rest, number);
+    for (long& argument : arguments)
+        argument = va_arg(rest, long);
+    va_end(rest);
+    const int fd = static_cast<int>(arguments[0]);
+    if (number == SYS_connect && network::is_mine(fd))
+        return returned(net().dissolve(fd));
+    return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
+                          arguments[4], arguments[5]);
+}
+
+ssize_t __wrap_getrandom(void* buffer, size_t bytes, unsigned flags) {
+    if (world::find() == nullptr)
+        return __real_getrandom(buffer, bytes, flags);
+    auto* const out = static_cast<unsigned char*>(buffer);
+    for (size_t i = 0; i < bytes; ++i)
+        out[i] = static_cast<unsigned char>(here().rng().next() >> 56);
+    return static_cast<ssize_t>(bytes);
+}
+
+time_t __wrap_time(time_t* out) {
+    if (world::find() == nullptr)
+        return __real_time(out);
+    const auto since = here().now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::seconds>(since).count();
+}
+
+// std::chrono::steady_clock::now(), whose result is one number of nanoseconds.
+std::int64_t __wrap__ZNSt6chrono3_V212steady_clock3nowEv() {
+    if (world::find() == nullptr)
+        return __real__ZNSt6chrono3_V212steady_clock3nowEv();
+    return here().read_clock().time_since_epoch().count();
+}
+
+} // extern "C"
+// NOLINTEND

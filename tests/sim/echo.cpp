@@ -1,0 +1,96 @@
+// Lines that come back: the io::server with a handler of a few lines.
+
+#include <optional>
+
+#include <rota/io/server.hpp>
+
+#include "scenario.hpp"
+
+namespace sim {
+namespace {
+
+using rota::task;
+using rota::io::connection;
+
+task<void> echo_lines(connection client) {
+    for (;;) {
+        const std::optional<std::string> line = co_await client.read_line();
+        if (!line)
+            co_return;
+        co_await client.write_line(*line);
+    }
+}
+
+std::string draw_lines(random& r) {
+    std::string lines;
+    for (std::size_t count = r.between(1, 12); count != 0; --count) {
+        const std::size_t size = r.chance(100) ? r.below(3000) : r.below(60);
+        for (std::size_t i = 0; i < size; ++i)
+            lines += static_cast<char>('a' + r.below(26));
+        lines += '\n';
+    }
+    return lines;
+}
+
+/// Whatever arrived, it is the beginning of what has to arrive.
+void check_prefix(std::string_view sent, std::string_view got) {
+    here().require(sent.substr(0, got.size()) == got, "the echo is not what was sent");
+}
+
+void echo_client(const scenario* s) {
+    random& r = here().rng();
+    here().sleep(nanoseconds(r.below(50'000'000)));
+    peer p(port);
+    if (p.refused())
+        return here().require(s->ending(), "the server refuses clients");
+    constexpr std::size_t rooms[] = {1, 50, 65536};
+    constexpr nanoseconds pauses[] = {nanoseconds(0), nanoseconds(0), nanoseconds(10'000'000)};
+    p.set_room(r.one_of(rooms));
+    const nanoseconds pause = r.one_of(pauses);
+    const std::string lines = draw_lines(r);
+    const std::size_t way = r.below(8);
+    std::string got;
+    if (way == 0) { // resets, or goes, in the middle of it
+        p.send_slowly(std::string_view(lines).substr(0, r.below(lines.size())), pause);
+        here().sleep(nanoseconds(r.below(20'000'000)));
+        if (r.chance(500))
+            p.reset();
+        return;
+    }
+    p.send_slowly(lines, pause);
+    if (way < 5) { // the end of the stream is the last line
+        p.half_close();
+        const peer::event e = p.read_all(got, pause);
+        check_prefix(lines, got);
+        if (!s->may_cut())
+            here().require(e == peer::event::end && got == lines, "a half-close is not answered");
+        return;
+    }
+    while (got.size() < lines.size()) {
+        const peer::event e = p.wait();
+        if (e != peer::event::bytes)
+            return here().require(s->ending(), "the echo ends too early");
+        got += p.read();
+        check_prefix(lines, got);
+    }
+}
+
+} // namespace
+
+void run_echo() {
+    scenario s;
+    random& r = here().rng();
+    rota::io::server_options options;
+    options.listen = {rota::io::endpoint::parse(address)};
+    options.max_connections = r.between(1, 6);
+    options.drain_timeout = std::chrono::seconds(10);
+    rota::io::server server(s.context(), echo_lines, options);
+    for (std::size_t count = r.between(1, 6); count != 0; --count)
+        s.client([&s] { echo_client(&s); });
+    s.serve({.run = [&server] { return server.run(); },
+             .drain = [&server] { server.drain(); },
+             .connections = [&server] { return server.connections(); },
+             .connections_max = options.max_connections});
+}
+
+} // namespace sim

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "peer.hpp"
+
+namespace sim {
+
+struct answer {
+    int status = 0;
+    std::string body;
+    bool closes = false; ///< "Connection: close"
+};
+
+/// Takes answers out of the bytes of a connection. A reader of its own, so that what the server
+/// writes is not judged by the server's own code.
+class answer_reader {
+public:
+    void feed(std::string_view bytes) { unread_ += bytes; }
+    /// The next whole answer. What is no answer fails the run.
+    std::optional<answer> next();
+    [[nodiscard]] bool empty() const noexcept { return unread_.empty(); }
+
+private:
+    std::string unread_;
+};
+
+/// One request of HTTP/1.1, its content in chunks if it is to be.
+std::string request_text(std::string_view method, std::string_view target,
+                         std::string_view content = {}, bool chunked = false,
+                         std::string_view fields = {});
+
+/// The next answer of the server to `p`; nothing if the connection ends first, or `until` comes.
+std::optional<answer> next_answer(peer& p, answer_reader& reader, nanoseconds pause,
+                                  time_point until = never);
+
+} // namespace sim

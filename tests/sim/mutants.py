@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Puts faults into copies of the sources and asks rota-sim to find them.
+
+usage: mutants.py --check                 every description fits its file in exactly one place
+       mutants.py [--seeds N] [--jobs N] [--only TEXT] <build folder>
+
+The second form compiles the one source of each mutant, links it in front of the libraries that the
+build folder has, and runs seeds until one fails. Exits 1 if a mutant survives.
+"""
+
+import argparse
+import concurrent.futures
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+DESCRIPTIONS = Path(__file__).with_name("mutants.txt")
+PROGRAM = "tests/sim/rota-sim"
+RUN_SECONDS_MAX = 300
+
+
+class Mutant(NamedTuple):
+    name: str
+    file: str  # that is changed
+    source: str  # that is compiled
+    old: str
+    new: str
+
+    def changed(self):
+        """The text of the file with the fault in it."""
+        text = (ROOT / self.file).read_text()
+        found = text.count(self.old)
+        if found != 1:
+            sys.exit(f"mutants: '{self.name}': {self.file} has its text {found} times, not once")
+        return text.replace(self.old, self.new)
+
+
+def read_mutants():
+    mutants = []
+    for block in re.split(r"^== ", DESCRIPTIONS.read_text(), flags=re.M)[1:]:
+        name, *lines = block.split("\n")
+        fields = dict(line.split(" ", 1) for line in lines if line and line[0] not in "+-")
+        old, new = (
+            "\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+"
+        )
+        file = fields["file"]
+        mutants.append(Mutant(name, file, fields.get("source", file), old, new))
+    return mutants
+
+
+def commands(build):
+    """How each object of the simulator is compiled, by source, and how the program is linked."""
+    words = ["ninja", "-C", build, "-t", "commands", PROGRAM]
+    listing = subprocess.run(words, capture_output=True, text=True, check=True)
+    lines = listing.stdout.splitlines()
+    compiles = {}
+    for line in lines:
+        words = shlex.split(line)
+        if "-c" in words:
+            source = (build / words[words.index("-c") + 1]).resolve()
+            compiles[source] = words
+    return compiles, shlex.split(lines[-1])
+
+
+def run(words, build):
+    done = subprocess.run(words, cwd=build, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+
+
+def with_output(words, output):
+    words = list(words)
+    words[words.index("-o") + 1] = str(output)
+    return words
+
+
+def build_mutant(mutant, build, folder):
+    compiles, link = commands(build)
+    words = list(compiles[(ROOT / mutant.source).resolve()])
+    copy = folder / Path(mutant.source).name
+    copy.write_text((ROOT / mutant.source).read_text())
+    (folder / Path(mutant.file).name).write_text(mutant.changed())
+    # Quickly rather than well; a copy beside the source is found first by #include "...".
+    words = [word for word in words if not re.fullmatch(r"-O\w|-g|-Werror|-MD", word)]
+    words[words.index("-c") + 1] = str(copy)
+    for flag in ("-MQ", "-MF"):
+        if flag in words:
+            at = words.index(flag)
+            del words[at : at + 2]
+    own = (ROOT / mutant.source).parent
+    built = folder / "mutant.o"
+    run([*with_output(words, built), "-O1", f"-I{own}", f"-I{own.parent}"], build)
+    program = folder / "rota-sim"
+    link = with_output(link, program)
+    # In front of the libraries, which then are not asked for what it defines.
+    link.insert(link.index("-o") + 2, str(built))
+    run(link, build)
+    return program
+
+
+def try_mutant(mutant, build, seeds):
+    with tempfile.TemporaryDirectory() as folder:
+        program = build_mutant(mutant, build, Path(folder))
+        try:
+            ran = subprocess.run(
+                [program, "--seeds", str(seeds)],
+                capture_output=True,
+                text=True,
+                timeout=RUN_SECONDS_MAX,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return mutant, None, "no end of it"
+    if ran.returncode == 0:
+        return mutant, None, ""
+    found = re.search(r"seed (\d+) failed: (.*)", ran.stdout)
+    return mutant, *(found.groups() if found else (None, ran.stdout + ran.stderr))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", default="")
+    parser.add_argument("build", nargs="?", type=Path)
+    given = parser.parse_args()
+    mutants = [mutant for mutant in read_mutants() if given.only in mutant.name]
+    for mutant in mutants:
+        mutant.changed()
+    if given.check:
+        print(f"{len(mutants)} mutants fit")
+        return 0
+    build = given.build.resolve()
+    survived, highest = 0, 0
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        tries = [pool.submit(try_mutant, mutant, build, given.seeds) for mutant in mutants]
+        for each in tries:
+            mutant, seed, what = each.result()
+            if seed is None:
+                survived += 1
+                print(f"SURVIVED   {mutant.name} {what}", flush=True)
+            else:
+                highest = max(highest, int(seed))
+                print(f"seed {seed:>5}  {mutant.name}: {what}", flush=True)
+    sane = subprocess.run([build / PROGRAM, "--seeds", str(highest or 1)], check=False)
+    if sane.returncode != 0:
+        print("the program without a fault fails, too")
+        return 1
+    print(f"{len(mutants) - survived} of {len(mutants)} mutants caught within {highest} seeds")
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

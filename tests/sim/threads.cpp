@@ -1,0 +1,46 @@
+// In the place of framework/src/parker.cpp and framework/src/quiet_thread.cpp: threads that are
+// fibers, and sleep in virtual time.
+
+#include <rota/parker.hpp>
+#include <rota/quiet_thread.hpp>
+
+#include <utility>
+
+#include "world.hpp"
+
+namespace rota {
+
+bool parker::wait_until(clock::time_point deadline) {
+    sim::here().wait(
+        "a permit", [this] { return word_.load() == permit; }, deadline);
+    return word_.exchange(empty) == permit;
+}
+
+void parker::notify() noexcept { word_.store(permit); }
+
+struct quiet_thread::running {
+    sim::fiber* thread;
+};
+
+quiet_thread::quiet_thread() noexcept = default;
+quiet_thread::quiet_thread(quiet_thread&& other) noexcept = default;
+quiet_thread& quiet_thread::operator=(quiet_thread&& other) noexcept = default;
+
+quiet_thread::~quiet_thread() {
+    if (joinable())
+        join();
+}
+
+void quiet_thread::join() {
+    sim::here().wait("the end of a thread", [this] { return running_->thread->ended; });
+    running_.reset();
+}
+
+quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body) {
+    quiet_thread started;
+    started.running_ = std::make_unique<quiet_thread::running>();
+    started.running_->thread = &sim::here().start(name, std::move(body));
+    return started;
+}
+
+} // namespace rota
