@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "scenario.hpp"
+#include "watchdog.hpp"
 
 namespace {
 
@@ -84,6 +85,7 @@ struct progress {
 };
 
 void run_share(const settings& s, std::uint64_t which, progress& told) {
+    sim::watch_steps();
     for (std::uint64_t i = which; i < s.count; i += s.jobs) {
         told.seed = s.first + i;
         told.digest ^= run_seed(told.seed, s.trace);
@@ -133,6 +135,8 @@ int main(int count, char** arguments) {
     const settings s = parse(count, arguments);
     spdlog::set_level(spdlog::level::off);
     if (s.trace) {
+        std::setvbuf(stdout, nullptr, _IOLBF, 0); // what has been traced is there when it ends
+        sim::watch_steps();
         run_seed(s.first, true);
         return 0;
     }
