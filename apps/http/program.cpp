@@ -139,7 +139,7 @@ rota::http::router program::routes(const settings& from, rota::http::router more
     rota::http::router all = std::move(more);
     add_samples(all, from.max_body);
     add_inspection(all, inspected_);
-    all.mount("/v1/queues", jobs::routes(queues_));
+    all.mount("/v1", jobs::routes(queues_));
     return all;
 }
 

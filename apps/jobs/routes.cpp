@@ -1,15 +1,21 @@
 #include "routes.hpp"
 
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <rota/http/error.hpp>
 
 #include "handlers.hpp"
+#include "openapi_json.hpp"
 #include "problem.hpp"
 
 namespace jobs {
 namespace {
+
+response describe_api() {
+    return response::with_body(std::string(openapi_json), "application/json");
+}
 
 /// Around everything: what is refused is told as a problem.
 task<response> with_problems(request& req, rota::http::next proceed) {
@@ -37,22 +43,23 @@ rota::http::router routes(service& served) {
     const auto by = [s](handler h) { return [s, h](request& req) { return h(s, &req); }; };
     rota::http::router result;
     result.use(with_problems)
-        .get("", by(show_queues))
-        .get("/{queue}", by(show_queue))
-        .put("/{queue}", by(configure_queue))
-        .post("/{queue}/jobs", by(add_jobs))
-        .get("/{queue}/jobs", by(list_jobs))
-        .get("/{queue}/jobs/{id}", by(show_job))
-        .delete_("/{queue}/jobs/{id}", by(delete_job))
-        .post("/{queue}/take", by(take_jobs))
-        .post("/{queue}/ack", by(acknowledge_jobs))
-        .post("/{queue}/extend", by(extend_leases))
-        .post("/{queue}/pause", by(pause_queue))
-        .post("/{queue}/resume", by(resume_queue))
-        .post("/{queue}/purge", by(purge_queue))
-        .get("/{queue}/dead", by(list_dead))
-        .post("/{queue}/dead/{id}/retry", by(retry_dead_job))
-        .get("/{queue}/events", by(show_events));
+        .get("/openapi.json", [] { return describe_api(); })
+        .get("/queues", by(show_queues))
+        .get("/queues/{queue}", by(show_queue))
+        .put("/queues/{queue}", by(configure_queue))
+        .post("/queues/{queue}/jobs", by(add_jobs))
+        .get("/queues/{queue}/jobs", by(list_jobs))
+        .get("/queues/{queue}/jobs/{id}", by(show_job))
+        .delete_("/queues/{queue}/jobs/{id}", by(delete_job))
+        .post("/queues/{queue}/take", by(take_jobs))
+        .post("/queues/{queue}/ack", by(acknowledge_jobs))
+        .post("/queues/{queue}/extend", by(extend_leases))
+        .post("/queues/{queue}/pause", by(pause_queue))
+        .post("/queues/{queue}/resume", by(resume_queue))
+        .post("/queues/{queue}/purge", by(purge_queue))
+        .get("/queues/{queue}/dead", by(list_dead))
+        .post("/queues/{queue}/dead/{id}/retry", by(retry_dead_job))
+        .get("/queues/{queue}/events", by(show_events));
     return result;
 }
 

@@ -6,10 +6,13 @@
 
 namespace jobs {
 
-/// The queues of `served`, which outlives the router, as HTTP; to be mounted under a prefix
-/// ("/v1/queues"):
+/// The queues of `served`, which outlives the router, as HTTP; to be mounted under "/v1":
 ///
-///     GET    ""                          every queue with its counts
+///     GET    "/openapi.json"             the description of all this, for programs (openapi.json)
+///     GET    "/queues"                   every queue with its counts
+///
+/// and under "/queues":
+///
 ///     GET    "/{queue}"                  settings and counts
 ///     PUT    "/{queue}"                  sets it
 ///     POST   "/{queue}/jobs"             one job as application/json, many as application/x-ndjson

@@ -199,7 +199,7 @@ void run_jobs() {
     market m{.s = &s, .lease = lease, .book = job_book(lease)};
     const rota::http::server_options options = draw_options(r);
     rota::http::router routes;
-    routes.mount("/v1/queues", jobs::routes(service));
+    routes.mount("/v1", jobs::routes(service));
     rota::http::server server(s.context(), std::move(routes), options);
     for (std::size_t count = r.between(2, 7); count != 0; --count) {
         const bool produces = count == 1 || r.chance(400);

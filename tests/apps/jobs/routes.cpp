@@ -1,0 +1,52 @@
+#include "jobs/routes.hpp"
+
+#include <set>
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "jobs/memory_store.hpp"
+#include "jobs/openapi_json.hpp"
+#include "json/document.hpp"
+
+using namespace jobs;
+
+namespace {
+
+/// "get /queues/{queue}"
+using operations = std::set<std::string>;
+
+std::string in_lower_case(std::string_view text) {
+    std::string lower(text);
+    for (char& c : lower)
+        c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+    return lower;
+}
+
+operations described() {
+    operations all;
+    const json::document doc = json::document::parse(openapi_json);
+    doc.root().member("paths")->each_member([&](std::string_view path, json::value item) {
+        item.each_member([&](std::string_view method, json::value) {
+            all.insert(std::string(method) + ' ' + std::string(path));
+        });
+    });
+    return all;
+}
+
+operations registered() {
+    memory_store rows;
+    service served(rows);
+    operations all;
+    const rota::http::router all_routes = routes(served);
+    for (const auto& each : all_routes.routes())
+        all.insert(in_lower_case(to_string(each->method)) + ' ' + each->pattern);
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("what is served is what is described") {
+    CHECK(described() == registered());
+    CHECK(described().size() == 17);
+}
