@@ -34,13 +34,13 @@ void write_to_stderr(const stall_report& report) {
     std::fprintf(stderr, "rota: %s\n", to_string(report).c_str());
 }
 
-/// The worker's load; one that is held up is the last to get something new.
+/// The worker's load for who gets something new. What is runnable is over in a moment, a connection
+/// stays: counted together, or a worker that happens to be the first to have its turn would get all
+/// who come back at once. One that is held up is the last to get anything.
 load load_of(const worker& w) noexcept {
-    constexpr std::size_t a_lot = 1'000'000'000;
-    load l = w.load();
-    if (w.held_up())
-        l.runnable += a_lot;
-    return l;
+    const load l = w.load();
+    return {.runnable = w.held_up() ? std::size_t{1} : 0,
+            .connections = l.runnable + l.connections};
 }
 
 stall_watch::options watch_options(const runtime_options& options) {

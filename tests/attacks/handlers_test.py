@@ -96,10 +96,12 @@ def test_a_blocked_worker(program, options):
     on the same one when it has been released."""
     with attacked(program, options, "--workers", "4") as server:
         for _ in range(3):
-            clients = connect(server, 40)
-            for client in clients:  # each has its worker now
-                client.sendall(GET)
-                read_answer(client)
+            eventually(lambda: server.connections() == 1, "the last ones have gone")
+            clients = []
+            for _ in range(40):  # one after another, so that every worker gets some of them
+                clients += connect(server, 1)
+                clients[-1].sendall(GET)
+                read_answer(clients[-1])
             holding = clients.pop()
             ask_for(holding, "/hold")
             served = served_while_held(clients)

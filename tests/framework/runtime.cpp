@@ -97,6 +97,24 @@ TEST_CASE("spawned before the start, run after it, joined") {
     REQUIRE(n == 301);
 }
 
+TEST_CASE("a worker with much to do for a moment still gets its share of what stays") {
+    // All clients have gone and come back: one worker has seen to that already, one has not.
+    rota::runtime rt({.workers = 2});
+    rota::worker& quick = *rt.worker_at(0);
+    for (int i = 0; i < 10; ++i)
+        quick.add_connection();
+    std::atomic<int> n = 0;
+    for (int i = 0; i < 10; ++i)
+        (void)rt.spawn(count_up(&n, 1));
+    REQUIRE(rt.worker_at(1)->load().runnable == 10);
+    for (int i = 0; i < 30; ++i)
+        rt.assign().get().add_connection();
+    REQUIRE(quick.load().connections == 25);
+    REQUIRE(rt.worker_at(1)->load().connections == 15);
+    rt.join();
+    REQUIRE(n == 10);
+}
+
 TEST_CASE("block_on returns values and rethrows exceptions") {
     rota::runtime rt({.workers = 1});
     REQUIRE(rt.block_on(greet("world")) == "hello world");

@@ -5,7 +5,8 @@
 
 namespace rota {
 
-/// How much a worker has to do: runnable work first, live connections second.
+/// How much a worker has to do: runnable work first, live connections second. A runtime counts both
+/// together where it looks for the worker of something new (runtime::assign).
 struct load {
     std::size_t runnable = 0;
     std::size_t connections = 0;
