@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "problem.hpp"
+#include "words.hpp"
 
 namespace jobs {
 namespace {
@@ -140,12 +141,7 @@ json::document parse(std::string_view text) {
 }
 
 void check_queue_name(std::string_view name) {
-    constexpr std::size_t size_max = 128;
-    const bool clean = std::ranges::all_of(name, [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-               c == '.' || c == '_' || c == '-';
-    });
-    if (name.empty() || name.size() > size_max || !clean) {
+    if (!is_queue_name(name)) {
         throw problem(400, "bad_queue_name",
                       "a queue's name is 1 to 128 letters, digits, '.', '_' or '-'");
     }

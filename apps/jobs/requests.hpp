@@ -18,7 +18,7 @@ namespace jobs {
 /// Parses a request's content. Throws problem.
 [[nodiscard]] json::document parse(std::string_view text);
 
-/// The name of a queue: 1 to 128 letters, digits, '.', '_', '-'. Throws problem.
+/// Throws problem for what is no name of a queue: see is_queue_name().
 void check_queue_name(std::string_view name);
 
 /// {"payload": any value, "key"?: string, "delay_ms"?: 0.., "priority"?: 0..9}. Without a key a

@@ -246,7 +246,8 @@ rota::task<std::vector<taken_job>> service::wait_for_jobs(watched_ptr queue, tak
     const std::stop_token token = enough.get_token();
     bool gone = false;
     rota::task_group beside(co_await rota::current_context);
-    beside.spawn(note_end(std::move(client_gone), &gone, enough), "take: is the client there");
+    if (client_gone.valid())
+        beside.spawn(note_end(std::move(client_gone), &gone, enough), "take: is the client there");
 
     std::vector<taken_job> jobs;
     std::exception_ptr error;

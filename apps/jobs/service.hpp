@@ -103,12 +103,11 @@ public:
     [[nodiscard]] watched_ptr open(std::string_view name);
 
     /// At least one job, `wanted.max` at most, as soon as there are any; none after `wait`, on
-    /// drain(), or as soon as `client_gone` ends. Jobs that come too late for that go back as if
-    /// they had not been taken. Throws store_error.
-    [[nodiscard]] rota::task<std::vector<taken_job>> wait_for_jobs(watched_ptr queue,
-                                                                   take_request wanted,
-                                                                   std::chrono::milliseconds wait,
-                                                                   rota::task<void> client_gone);
+    /// drain(), or as soon as `client_gone` ends, if there is one. Jobs that come too late for that
+    /// go back as if they had not been taken. Throws store_error.
+    [[nodiscard]] rota::task<std::vector<taken_job>>
+    wait_for_jobs(watched_ptr queue, take_request wanted, std::chrono::milliseconds wait,
+                  rota::task<void> client_gone = {});
     /// Jobs that are there now, if nobody waits for them.
     [[nodiscard]] rota::task<std::vector<taken_job>> take_now(watched_ptr queue,
                                                               take_request wanted);

@@ -29,6 +29,14 @@ std::optional<std::uint64_t> read_id(std::string_view text) noexcept {
     return id;
 }
 
+bool is_queue_name(std::string_view name) noexcept {
+    constexpr std::size_t size_max = 128;
+    return !name.empty() && name.size() <= size_max && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '.' || c == '_' || c == '-';
+    });
+}
+
 std::string_view to_string(job_state state) noexcept {
     return states[static_cast<std::size_t>(state)];
 }

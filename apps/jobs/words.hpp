@@ -16,6 +16,9 @@ namespace jobs {
 /// What id_text() made; nothing if it did not make that.
 [[nodiscard]] std::optional<std::uint64_t> read_id(std::string_view text) noexcept;
 
+/// The name of a queue: 1 to 128 letters, digits, '.', '_', '-'.
+[[nodiscard]] bool is_queue_name(std::string_view name) noexcept;
+
 [[nodiscard]] std::string_view to_string(job_state state) noexcept;
 [[nodiscard]] std::optional<job_state> read_state(std::string_view text) noexcept;
 [[nodiscard]] std::string_view to_string(change_kind kind) noexcept;

@@ -1,0 +1,86 @@
+// rota-own-queue: a server of one's own with the job queues in it. Clients add jobs over HTTP; the
+// program does them itself, beside whoever takes jobs over HTTP. A job of "greetings" is a name.
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rota/http/server.hpp>
+#include <rota/io/context.hpp>
+#include <rota/sleep.hpp>
+
+#include "jobs/open_store.hpp"
+#include "jobs/queue.hpp"
+#include "jobs/routes.hpp"
+#include "jobs/service.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The work: takes as long as it needs, and fails by an exception.
+rota::task<void> greet(const std::vector<jobs::taken_job>& names) {
+    for (const jobs::taken_job& name : names) {
+        if (name.key.empty())
+            throw std::runtime_error("nobody to greet");
+        co_await rota::sleep_for(10ms);
+        std::printf("Hello, %s! (attempt %u)\n", name.key.c_str(), name.attempt);
+        std::fflush(stdout);
+    }
+}
+
+/// One after the other until the server drains; what fails is tried again a second later.
+rota::task<void> consume(jobs::queue* greetings) {
+    bool more = true;
+    while (more) {
+        bool store_failed = false;
+        try {
+            auto working = greetings->with_taken(1, greet, {.retry_delay = 1s});
+            const auto done = co_await std::move(working);
+            more = done.has_value();
+        } catch (const jobs::store_error& e) {
+            std::fprintf(stderr, "rota-own-queue: the store: %s\n", e.what());
+            store_failed = true;
+        } catch (const std::runtime_error& e) {
+            std::fprintf(stderr, "rota-own-queue: a greeting: %s\n", e.what());
+        }
+        if (store_failed)
+            co_await rota::sleep_for(1s);
+    }
+}
+
+void serve(const std::string& address, const std::string& store_name) {
+    const auto store = jobs::open_store(store_name, {});
+    jobs::service service(*store);
+    jobs::queue greetings(service, "greetings");
+    rota::io::context context; // behind the service: its routines end first
+
+    rota::http::router routes;
+    routes.get("/",
+               [] { return rota::http::response::text("POST to /v1/queues/greetings/jobs\n"); });
+    routes.mount("/v1", jobs::routes(service));
+    rota::http::server_options options;
+    options.listen = {rota::io::endpoint::parse(address)};
+    rota::http::server server(context, std::move(routes), std::move(options));
+
+    const std::stop_callback on_drain(server.drain_token(), [&] { service.drain(); });
+    context.workers().spawn(service.end_leases(), {.name = "end of leases"});
+    const auto consumer = context.workers().spawn(consume(&greetings), {.name = "greetings"});
+    server.run_until_signalled();
+    consumer->wait_stopped(); // what it has begun
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        serve(argc > 1 ? argv[1] : "127.0.0.1:8080", argc > 2 ? argv[2] : "memory");
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "rota-own-queue: %s\n", e.what());
+        return 1;
+    }
+}
