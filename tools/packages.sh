@@ -18,12 +18,13 @@ packages_peers=(
     h2o libh2o-evloop-dev libssl-dev haproxy lighttpd libboost-dev libcpp-httplib-dev
     libmicrohttpd-dev libevent-dev golang-go nodejs cargo rustc librust-hyper-dev libasio-dev
 )
+packages_bench_jobs=(python3 postgresql redis-server)
 packages_instructions=(python3 valgrind)
 packages_clang=(clang-19 libclang-rt-19-dev)
 packages_format=(clang-format)
 packages_lint=(git shellcheck cppcheck clang-tidy-19 "${packages_clang[@]}" "${packages_format[@]}")
 # Called otherwise elsewhere, or only to compare with: what needs them does without.
-dispensable=" gdb linux-perf postgresql ${packages_peers[*]} "
+dispensable=" gdb linux-perf postgresql redis-server ${packages_peers[*]} "
 with_wrap=' liburing-dev libllhttp-dev libspdlog-dev libfmt-dev catch2 libcli11-dev libyyjson-dev '
 
 as_root() {
