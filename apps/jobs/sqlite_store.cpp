@@ -67,6 +67,8 @@ void sqlite_store::do_together(std::vector<step*>& steps) noexcept {
         failed = false;
     } catch (const std::exception& e) {
         why = e.what();
+    } catch (...) {
+        why = "the job store: an unknown error";
     }
     if (failed) {
         file_.roll_back();

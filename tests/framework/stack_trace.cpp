@@ -8,35 +8,19 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
-#include <semaphore.h>
 #include <unistd.h>
 
 #include <rota/quiet_thread.hpp>
+
+#include "posted_gate.hpp"
 
 using namespace std::chrono_literals;
 
 namespace {
 
-/// Waits in a call that takes signals with ThreadSanitizer, too, which puts them off in others.
-class gate {
-public:
-    gate() { ::sem_init(&semaphore_, 0, 0); }
-    ~gate() { ::sem_destroy(&semaphore_); }
-    gate(const gate&) = delete;
-    gate& operator=(const gate&) = delete;
-    void release() { ::sem_post(&semaphore_); }
-    void acquire() {
-        while (::sem_wait(&semaphore_) != 0) {
-        }
-    }
-
-private:
-    sem_t semaphore_{};
-};
-
 struct waiting {
-    gate begun;
-    gate may_end;
+    posted_gate begun;
+    posted_gate may_end;
     int thread = 0;
 };
 

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
-#include <semaphore.h>
 
 #include <rota/runtime.hpp>
 #include <rota/sleep.hpp>
 #include <rota/yield.hpp>
+
+#include "posted_gate.hpp"
 
 using namespace std::chrono_literals;
 using rota::stall_report;
@@ -21,26 +22,9 @@ using rota::task;
 
 namespace {
 
-/// Waits in a call that takes signals with ThreadSanitizer, too, which puts them off in others.
-class gate {
-public:
-    gate() { ::sem_init(&semaphore_, 0, 0); }
-    ~gate() { ::sem_destroy(&semaphore_); }
-    gate(const gate&) = delete;
-    gate& operator=(const gate&) = delete;
-    void release() { ::sem_post(&semaphore_); }
-    void acquire() {
-        while (::sem_wait(&semaphore_) != 0) {
-        }
-    }
-
-private:
-    sem_t semaphore_{};
-};
-
 struct holding {
     std::binary_semaphore begun{0};
-    gate may_end;
+    posted_gate may_end;
 };
 
 /// Reports, as they come.

@@ -10,11 +10,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <poll.h>
-#include <semaphore.h>
 
 #include <rota/sleep.hpp>
 #include <rota/worker.hpp>
 
+#include "posted_gate.hpp"
 #include "support.hpp"
 
 using namespace std::chrono_literals;
@@ -25,27 +25,10 @@ using rota::task;
 
 namespace {
 
-/// Waits in a call that takes signals with ThreadSanitizer, too, which puts them off in others.
-class gate {
-public:
-    gate() { ::sem_init(&semaphore_, 0, 0); }
-    ~gate() { ::sem_destroy(&semaphore_); }
-    gate(const gate&) = delete;
-    gate& operator=(const gate&) = delete;
-    void release() { ::sem_post(&semaphore_); }
-    void acquire() {
-        while (::sem_wait(&semaphore_) != 0) {
-        }
-    }
-
-private:
-    sem_t semaphore_{};
-};
-
 /// What a handler waits for without letting go.
 struct holding {
     std::binary_semaphore begun{0};
-    gate may_end;
+    posted_gate may_end;
 };
 
 /// A context of two workers whose events all run on the receiving thread, if a worker is asleep.

@@ -70,6 +70,23 @@ TEST_CASE("what is asked for at once is done together") {
     CHECK(runtime.block_on(store.describe("q", 1))->counts.queued == 500);
 }
 
+TEST_CASE("whatever is thrown fails the step wholly, and the store goes on") {
+    const scratch_folder folder;
+    rota::runtime runtime({.workers = 1});
+    int given = 0;
+    // The second lease fails by what is no std::exception.
+    sqlite_store store(folder.file("jobs.db"), {}, [&given] {
+        if (++given == 2)
+            throw given;
+        return std::to_string(given);
+    });
+    REQUIRE(runtime.block_on(add_at_once(&store, 2)) == 2);
+    const std::vector<take_request> both(1, take_request{.max = 2});
+    CHECK_THROWS_AS(runtime.block_on(store.take("q", both, 1)), store_error);
+    CHECK(runtime.block_on(store.describe("q", 1))->counts.in_progress == 0);
+    CHECK(runtime.block_on(store.take("q", both, 1)).front().size() == 2);
+}
+
 TEST_CASE("a file is one store's alone") {
     const scratch_folder folder;
     const std::string path = folder.file("jobs.db");
