@@ -17,17 +17,17 @@ from pathlib import Path
 
 AT_ONCE = 2
 EXECUTIONS = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
+FINDING = re.compile(r"Test unit written to (.+)$", re.M)
 GRACE_S = 120  # for a target to end when its time is over
 
 
 def run(program, source, folder, seconds):
-    """(name, executions, [files of findings], output)"""
+    """(name, executions, exit code, [files of findings], output)"""
     name = program.name.removeprefix("fuzz_")
     kept = folder / "found" / name
     findings = folder / "findings" / name
     kept.mkdir(parents=True, exist_ok=True)
     findings.mkdir(parents=True, exist_ok=True)
-    before = set(findings.iterdir())
     command = [program, kept, source / "tests/fuzz/corpus" / name,
                f"-max_total_time={seconds}", f"-artifact_prefix={findings}/", "-max_len=2048",
                "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0"]
@@ -38,8 +38,7 @@ def run(program, source, folder, seconds):
     except subprocess.TimeoutExpired as error:
         output, code = f"{name} did not end: {error}", 1
     count = EXECUTIONS.search(output)
-    found = sorted(set(findings.iterdir()) - before)
-    return name, int(count[1]) if count else 0, code, found, output
+    return name, int(count[1]) if count else 0, code, FINDING.findall(output), output
 
 
 def main():
