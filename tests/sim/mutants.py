@@ -2,7 +2,7 @@
 """Puts faults into copies of the sources and asks rota-sim to find them.
 
 usage: mutants.py --check                 every description fits its file in exactly one place
-       mutants.py [--seeds N] [--jobs N] [--only TEXT] <build folder>
+       mutants.py [--seeds N] [--jobs N] [--only TEXT] [--every N] <build folder>
 
 The second form compiles the one source of each mutant, links it in front of the libraries that the
 build folder has, and runs seeds until one fails. Then the program without a fault has to pass as
@@ -133,12 +133,14 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="those that have this in their name")
+    parser.add_argument("--every", type=int, default=1, help="only every Nth of them")
     parser.add_argument("build", nargs="?", type=Path)
     given = parser.parse_args()
     mutants = [mutant for mutant in read_mutants() if given.only in mutant.name]
     for mutant in mutants:
         mutant.changed()
+    mutants = mutants[:: given.every]
     if given.check:
         print(f"{len(mutants)} mutants fit")
         return 0
