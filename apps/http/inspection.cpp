@@ -6,16 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "inspection_json.hpp"
+#include "live.hpp"
 #include "json/writer.hpp"
 
 namespace rota_http {
 namespace {
-
-/// Compilers put the result's type before the name of a function, and all of a coroutine's behind.
-std::string_view name_of(std::string_view function) {
-    const std::string_view head = function.substr(0, function.find('('));
-    return head.substr(head.rfind(' ') + 1);
-}
 
 using rota::http::response;
 
@@ -31,18 +27,6 @@ response tasks(const inspected& of) {
     return response::json(std::move(body));
 }
 
-/// What the queues hold; nothing where the store cannot tell.
-rota::task<std::vector<jobs::queue_info>> queues_of(jobs::service* service) {
-    std::vector<jobs::queue_info> all;
-    try {
-        rota::task<std::vector<jobs::queue_info>> asking =
-            service->backing().queues(service->now());
-        all = co_await std::move(asking);
-    } catch (const jobs::store_error&) {
-    }
-    co_return std::move(all);
-}
-
 rota::task<response> metrics(const inspected* from) {
     const inspected& of = *from;
     rota::runtime& workers = of.context->workers();
@@ -56,29 +40,6 @@ rota::task<response> metrics(const inspected* from) {
     co_return response::with_body(metrics_text(f), "text/plain; version=0.0.4; charset=utf-8");
 }
 
-std::string place_of(const rota::blocked_routine& r) {
-    return r.file + ':' + std::to_string(r.line);
-}
-
-std::int64_t age_ms(const rota::blocked_routine& r, std::chrono::steady_clock::time_point now) {
-    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - r.since);
-    return std::max<std::int64_t>(age.count(), 0);
-}
-
-void write_routine(json::writer& w, const rota::blocked_routine& r,
-                   std::chrono::steady_clock::time_point now) {
-    w.begin_object().member("id", r.id).member("name", r.name).member("what", r.what);
-    w.member("where", place_of(r)).member("function", name_of(r.function));
-    w.member("since_ms", age_ms(r, now)).member("worker", r.worker).end_object();
-}
-
-void write_worker(json::writer& w, const rota::worker_status& status) {
-    w.begin_object().member("index", status.index).member("state", to_string(status.state));
-    w.member("draining", status.draining).member("routines", status.routines);
-    w.member("connections", status.connections).member("runnable", status.runnable);
-    w.end_object();
-}
-
 } // namespace
 
 void add_inspection(rota::http::router& to, const inspected& of) {
@@ -86,6 +47,18 @@ void add_inspection(rota::http::router& to, const inspected& of) {
     to.get("/metrics", [from](rota::http::request&) { return metrics(from); })
         .get("/healthz", [from] { return health(*from); })
         .get("/debug/tasks", [from] { return tasks(*from); });
+    add_live(to, of);
+}
+
+rota::task<std::vector<jobs::queue_info>> queues_of(jobs::service* service) {
+    std::vector<jobs::queue_info> all;
+    try {
+        rota::task<std::vector<jobs::queue_info>> asking =
+            service->backing().queues(service->now());
+        all = co_await std::move(asking);
+    } catch (const jobs::store_error&) {
+    }
+    co_return std::move(all);
 }
 
 task_list list_tasks(rota::runtime& of) {

@@ -11,6 +11,7 @@
 #include <rota/http/server.hpp>
 #include <rota/io/context.hpp>
 #include <rota/runtime.hpp>
+#include <rota/task.hpp>
 
 #include "jobs/service.hpp"
 
@@ -24,7 +25,7 @@ struct inspected {
     jobs::service* queues = nullptr;
 };
 
-/// Adds /metrics, /healthz and /debug/tasks. `of` outlives the router.
+/// Adds /metrics, /healthz, /debug/tasks and /debug/live. `of` outlives the router.
 void add_inspection(rota::http::router& to, const inspected& of);
 
 /// Of a server with very many connections only so many are listed.
@@ -53,6 +54,9 @@ struct task_list {
 };
 /// Any thread; waits for no worker, so it tells of one that is held up, too.
 [[nodiscard]] task_list list_tasks(rota::runtime& of);
+
+/// What the queues hold; nothing where the store cannot tell. `service` outlives the task.
+[[nodiscard]] rota::task<std::vector<jobs::queue_info>> queues_of(jobs::service* service);
 
 /// {"routines", "running": [...], "blocked": [...], "truncated", "workers": [...]}, with `limit` of
 /// the blocked.

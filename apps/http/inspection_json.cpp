@@ -1,0 +1,35 @@
+#include "inspection_json.hpp"
+
+#include <algorithm>
+
+namespace rota_http {
+
+std::string_view name_of(std::string_view function) {
+    const std::string_view head = function.substr(0, function.find('('));
+    return head.substr(head.rfind(' ') + 1);
+}
+
+std::string place_of(const rota::blocked_routine& r) {
+    return r.file + ':' + std::to_string(r.line);
+}
+
+std::int64_t age_ms(const rota::blocked_routine& r, std::chrono::steady_clock::time_point now) {
+    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - r.since);
+    return std::max<std::int64_t>(age.count(), 0);
+}
+
+void write_routine(json::writer& w, const rota::blocked_routine& r,
+                   std::chrono::steady_clock::time_point now) {
+    w.begin_object().member("id", r.id).member("name", r.name).member("what", r.what);
+    w.member("where", place_of(r)).member("function", name_of(r.function));
+    w.member("since_ms", age_ms(r, now)).member("worker", r.worker).end_object();
+}
+
+void write_worker(json::writer& w, const rota::worker_status& status) {
+    w.begin_object().member("index", status.index).member("state", to_string(status.state));
+    w.member("draining", status.draining).member("routines", status.routines);
+    w.member("connections", status.connections).member("runnable", status.runnable);
+    w.end_object();
+}
+
+} // namespace rota_http

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <rota/mutex.hpp>
+#include <rota/task.hpp>
+
+namespace rota_http {
+
+/// A text that is made anew at intervals, while somebody waits for it: the first who waits makes it
+/// for all. Whoever is slow misses some; nothing is kept for them. Any thread, from routines; lives
+/// as long as those who wait.
+class live_feed {
+public:
+    /// Makes the text; one call at a time. What it throws goes to the one who waited first, and the
+    /// next makes it instead.
+    using maker = std::function<rota::task<std::string>()>;
+    struct issue {
+        std::uint64_t number = 0; ///< from 1
+        std::shared_ptr<const std::string> text;
+    };
+
+    live_feed(maker make, std::chrono::milliseconds interval)
+        : make_(std::move(make)), interval_(interval) {}
+
+    /// The latest, as soon as its number is above `seen` and it is not older than the interval.
+    /// Throws operation_cancelled.
+    [[nodiscard]] rota::task<issue> next(std::uint64_t seen);
+
+private:
+    using time_point = std::chrono::steady_clock::time_point;
+    [[nodiscard]] issue recent(std::uint64_t seen, time_point now) const;
+
+    const maker make_;
+    const std::chrono::milliseconds interval_;
+    rota::mutex making_; // held by the one who waits for the time, and then makes it
+
+    mutable std::mutex lock_; // guards what follows
+    issue latest_;
+    time_point made_at_{};
+};
+
+} // namespace rota_http
