@@ -14,6 +14,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "console.hpp"
 #include "dump_signal.hpp"
 #include "jobs/open_store.hpp"
 #include "jobs/routes.hpp"
@@ -137,6 +138,8 @@ rota::http::server_options program::server_options(const settings& from) {
 
 rota::http::router program::routes(const settings& from, rota::http::router more) {
     rota::http::router all = std::move(more);
+    if (!from.no_console)
+        add_console(all);
     add_samples(all, from.max_body);
     add_inspection(all, inspected_);
     all.mount("/v1", jobs::routes(queues_));

@@ -13,7 +13,6 @@
 #include <rota/sleep.hpp>
 
 #include "echo_memory.hpp"
-#include "front_page.hpp"
 
 namespace rota_http {
 namespace {
@@ -140,8 +139,7 @@ task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_
 void add_samples(rota::http::router& to, std::uint64_t echo_bytes_max,
                  std::size_t echo_memory_bytes) {
     const auto memory = std::make_shared<echo_memory>(echo_memory_bytes);
-    to.get("/", [] { return response::fixed(front_page, "text/html; charset=utf-8"); })
-        .get("/plaintext", [] { return response::fixed("Hello, World!"); })
+    to.get("/plaintext", [] { return response::fixed("Hello, World!"); })
         .get("/json",
              [] { return response::fixed(R"({"message":"Hello, World!"})", "application/json"); })
         .get("/hello/{name}", hello)

@@ -142,6 +142,7 @@ void add_running(CLI::App& app, settings& s) {
                                            {"off", spdlog::level::off}},
                                           "How much is said on stderr");
     app.add_flag("--access-log", s.access_log, "Log every request, at level info");
+    app.add_flag("--no-console", s.no_console, "Do not serve the console at /");
 }
 
 void add_store(CLI::App& app, settings& s) {

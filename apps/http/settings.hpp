@@ -43,6 +43,7 @@ struct settings {
 
     spdlog::level::level_enum log_level = spdlog::level::info;
     bool access_log = false;
+    bool no_console = false;
 };
 
 /// Reads the command line into `into`. Nothing if the program is to go on; else its exit code, and

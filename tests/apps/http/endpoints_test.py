@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import threading
+from pathlib import Path
 
 from programs import check, equal, eventually, run_tests
 from rota_http import RotaHttp, read_answer
@@ -17,8 +18,57 @@ def test_front_page(server):
     page = server.get("/")
     equal(page.status, 200)
     equal(page.headers["Content-Type"], "text/html; charset=utf-8")
-    for path in re.findall(rb'href="(/[^"]*)"', page.body):
-        equal(server.get(path.decode()).status, 200, path.decode())
+    paths = re.findall(rb'(?:href|src)="([^"#]*)"', page.body)
+    check(b"metrics" in paths and b"console/main.js" in paths, paths)
+    for path in paths:  # relative to the page
+        equal(server.get("/" + path.decode()).status, 200, path.decode())
+
+
+def test_console_files(server):
+    page = server.get("/")
+    for directive in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"):
+        check(directive in page.headers["Content-Security-Policy"], page.headers)
+    check(b"<style" not in page.body and b"style=" not in page.body, "styles are a file")
+    equal(re.findall(rb"<script[^>]*>", page.body),
+          [b'<script type="module" src="console/main.js">'])
+    equal(re.findall(rb"https?://(?!www.w3.org)", page.body), [])
+    todo, seen = ["main.js", "console.css", "icon.svg"], {}
+    types = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
+             "svg": "image/svg+xml"}
+    while todo:
+        name = todo.pop()
+        seen[name] = answer = server.get(f"/console/{name}")
+        equal((answer.status, answer.headers["Content-Type"]), (200, types[name.split(".")[1]]))
+        equal(answer.headers["X-Content-Type-Options"], "nosniff")
+        equal(answer.headers["Cache-Control"], "no-cache")
+        modules = re.findall(r'from "\./([^"]+)"', answer.body.decode())
+        todo += [module for module in modules if module not in seen]
+    equal(len({answer.headers["ETag"] for answer in seen.values()}), len(seen))
+    source = Path(__file__).parents[3] / "apps/http/console"
+    for name, answer in seen.items():
+        equal(answer.body, (source / name).read_bytes(), name)
+    equal(server.get("/console/nothing.js").status, 404)
+    equal(server.get("/console/../plaintext").status, 404)
+    equal(server.request("POST", "/").status, 405)
+    head = server.request("HEAD", "/")
+    equal((head.status, head.body, head.headers["ETag"]), (200, b"", page.headers["ETag"]))
+    equal(head.headers["Content-Length"], str(len(page.body)))
+
+
+def test_console_files_that_are_known(server):
+    etag = server.get("/").headers["ETag"]
+    for field in (etag, f'"x", W/{etag}', "*", f'"a,b" ,{etag}'):
+        answer = server.get("/", headers={"If-None-Match": field})
+        equal((answer.status, answer.body, answer.headers["ETag"]), (304, b"", etag), field)
+    for field in ('"x"', etag.strip('"'), "", ",,", '"a,b'):
+        equal(server.get("/", headers={"If-None-Match": field}).status, 200, field)
+
+
+def test_without_console(server):
+    with RotaHttp(*server.started_as, "--no-console") as other:
+        equal(other.get("/").status, 404)
+        equal(other.get("/console/main.js").status, 404)
+        equal(other.get("/plaintext").status, 200)
 
 
 def test_plaintext_and_json(server):

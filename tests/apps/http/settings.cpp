@@ -82,7 +82,8 @@ TEST_CASE("every option is read") {
                      "9",
                      "--log-level",
                      "warning",
-                     "--access-log"});
+                     "--access-log",
+                     "--no-console"});
     CAPTURE(r.err);
     REQUIRE_FALSE(r.code);
     const settings& s = r.result;
@@ -108,6 +109,7 @@ TEST_CASE("every option is read") {
     CHECK(s.max_jobs == 9);
     CHECK(s.log_level == spdlog::level::warn);
     CHECK(s.access_log);
+    CHECK(s.no_console);
 }
 
 TEST_CASE("what is wrong is told in one line") {

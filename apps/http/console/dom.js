@@ -1,0 +1,110 @@
+// Elements and texts. Data goes into the page as text only: never as markup.
+
+export const byId = (id) => document.getElementById(id);
+
+/// An element with attributes and children; what is no element among these is text.
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/// Only if it changes: what somebody has selected stays selected.
+export function setText(element, text) {
+  const wanted = String(text);
+  if (element.textContent !== wanted) element.textContent = wanted;
+}
+
+/// Makes the children of `parent` one for each item, in their order. Those that are there already
+/// (by `keyOf`) are updated in their place, so that the focus stays where it is. `create` returns
+/// {element, update}.
+export function showEach(parent, items, keyOf, create) {
+  const known = parent.shown ?? (parent.shown = new Map());
+  const wanted = new Set(items.map(keyOf));
+  for (const [key, part] of known) {
+    if (wanted.has(key)) continue;
+    moveFocus(parent, part.element);
+    part.element.remove();
+    known.delete(key);
+  }
+  let at = parent.firstElementChild;
+  for (const item of items) {
+    const key = keyOf(item);
+    let part = known.get(key);
+    if (!part) {
+      part = create(item);
+      known.set(key, part);
+    }
+    part.update(item);
+    if (part.element === at) at = at.nextElementSibling;
+    else parent.insertBefore(part.element, at);
+  }
+}
+
+/// What had the focus goes: it is the turn of the next, or the one before.
+function moveFocus(parent, element) {
+  if (!element.contains(document.activeElement)) return;
+  const near = element.nextElementSibling ?? element.previousElementSibling;
+  const around = near?.querySelector("button") ? near : parent.closest("section");
+  around?.querySelector("button")?.focus();
+}
+
+const numbers = new Intl.NumberFormat("en");
+export const number = (value) => numbers.format(value);
+
+/// "1,204", "12.3k", "4.1M"
+export function short(value) {
+  if (value < 10000) return number(value);
+  if (value < 1e6) return `${(value / 1e3).toFixed(1)}k`;
+  return `${(value / 1e6).toFixed(1)}M`;
+}
+
+export function microseconds(us) {
+  if (us === null || us === undefined) return "–";
+  if (us < 1000) return `${us} µs`;
+  if (us < 100000) return `${(us / 1000).toFixed(1)} ms`;
+  return milliseconds(us / 1000);
+}
+
+export function milliseconds(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  if (s < 120) return `${s < 10 ? s.toFixed(1) : Math.round(s)} s`;
+  if (s < 7200) return `${Math.round(s / 60)} min`;
+  if (s < 172800) return `${Math.round(s / 3600)} h`;
+  return `${Math.round(s / 86400)} days`;
+}
+
+export function bytes(count) {
+  if (count < 1000) return `${count} B`;
+  if (count < 1e6) return `${(count / 1e3).toFixed(1)} kB`;
+  return `${(count / 1e6).toFixed(1)} MB`;
+}
+
+/// The time of day, of a text as the server writes it.
+export const clock = (text) => new Date(text).toLocaleTimeString("en-GB");
+
+const longest = 2000;
+export function payloadText(payload) {
+  const text = typeof payload === "string" ? payload : JSON.stringify(payload);
+  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+}
+
+/// As the server writes the key of what is no text: members sorted.
+function canonical(value) {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const members = Object.keys(value).sort().map((name) =>
+    `${JSON.stringify(name)}:${canonical(value[name])}`);
+  return `{${members.join(",")}}`;
+}
+
+/// The key of a job, if that tells more than the payload does.
+export function keyText({ key, payload }) {
+  const own = typeof payload === "string" ? payload : canonical(payload);
+  return key === own ? "= payload" : key;
+}

@@ -1,0 +1,142 @@
+// What the live feed tells: figures with their recent past, workers, blocked routines.
+
+import { byId, bytes, make, microseconds, milliseconds, number, setText, short, showEach }
+  from "./dom.js";
+
+const kept = 60; // looks, one a second
+
+class Spark {
+  constructor(svg) {
+    this.svg = svg;
+    this.values = [];
+    const svgNamespace = "http://www.w3.org/2000/svg";
+    this.area = document.createElementNS(svgNamespace, "path");
+    this.line = document.createElementNS(svgNamespace, "path");
+    this.area.setAttribute("class", "area");
+    this.line.setAttribute("class", "line");
+    svg.append(this.area, this.line);
+  }
+
+  /// null: not known.
+  add(value) {
+    this.values.push(value);
+    if (this.values.length > kept) this.values.shift();
+    const most = Math.max(1, ...this.values.map((v) => v ?? 0));
+    const begin = kept - this.values.length;
+    const x = (i) => (((begin + i) * 120) / (kept - 1)).toFixed(1);
+    let line = "";
+    let area = "";
+    this.values.forEach((v, i) => {
+      if (v === null) return;
+      const point = `${x(i)} ${(30 - (28 * v) / most).toFixed(1)}`;
+      const begins = i === 0 || this.values[i - 1] === null;
+      const ends = i + 1 === this.values.length || this.values[i + 1] === null;
+      line += `${begins ? "M" : "L"}${point}`;
+      area += `${begins ? `M${x(i)} 32L` : "L"}${point}`;
+      if (ends) {
+        line += "h.1"; // a point alone shows, too
+        area += `L${x(i)} 32Z`;
+      }
+    });
+    this.line.setAttribute("d", line);
+    this.area.setAttribute("d", area);
+    return most;
+  }
+}
+
+const requests_spark = new Spark(byId("requests-spark"));
+const p99_spark = new Spark(byId("p99-spark"));
+
+function showRates(look) {
+  const rates = look.rates;
+  if (!rates) return; // the first look: nothing to compare with
+  setText(byId("requests-per-s"), short(rates.requests_per_s));
+  const most = requests_spark.add(rates.requests_per_s);
+  const traffic = `${bytes(rates.received_bytes_per_s)}/s in, ${bytes(rates.sent_bytes_per_s)}/s out`;
+  setText(byId("requests-note"), `at most ${short(most)} in a minute · ${traffic}`);
+  setText(byId("p99"), microseconds(rates.p99_us));
+  const worst = p99_spark.add(rates.p99_us);
+  const others = `p50 ${microseconds(rates.p50_us)} · p90 ${microseconds(rates.p90_us)}`;
+  setText(byId("p99-note"), rates.p99_us === null ? "no request has ended in the last second"
+    : `${others} · at most ${microseconds(worst)} in a minute`);
+}
+
+function makeWorker() {
+  const name = make("span", { class: "name" });
+  const state = make("span", { class: "chip" });
+  const least = make("span", { class: "chip least", hidden: "" }, "least loaded");
+  const bar = (kind) => make("span", { class: `fill ${kind}` });
+  const load = bar("load");
+  const held = bar("held");
+  const load_text = make("span", { class: "value" });
+  const held_text = make("span", { class: "value" });
+  const note = make("span", { class: "muted" });
+  const line = (fill, text) => make("div", { class: "meter" },
+    make("span", { class: "track", "aria-hidden": "true" }, fill), text);
+  const element = make("li", {}, make("div", { class: "title" }, name, state, least, note),
+    line(load, load_text), line(held, held_text));
+  return {
+    element,
+    update({ worker, scale, is_least }) {
+      setText(name, `Worker ${worker.index}`);
+      setText(state, worker.draining ? "ends" : worker.state);
+      state.dataset.state = worker.state;
+      least.hidden = !is_least;
+      load.style.width = `${(100 * worker.runnable) / scale.load}%`;
+      held.style.width = `${(100 * worker.connections) / scale.held}%`;
+      setText(load_text, `${number(worker.runnable)} to run`);
+      setText(held_text, worker.connections === 1 ? "1 connection"
+        : `${number(worker.connections)} connections`);
+      setText(note, `${number(worker.routines)} routines`);
+    },
+  };
+}
+
+function showWorkers(workers) {
+  const most = (field, least) => Math.max(least, ...workers.map((w) => w[field]));
+  const scale = { load: most("runnable", 4), held: most("connections", 4) };
+  const rank = (w) => w.runnable + w.connections;
+  const open = workers.filter((w) => !w.draining);
+  const lowest = Math.min(...open.map(rank));
+  const all_alike = open.every((w) => rank(w) === lowest);
+  const items = workers.map((worker) => ({
+    worker, scale, is_least: !worker.draining && !all_alike && rank(worker) === lowest,
+  }));
+  showEach(byId("workers"), items, (item) => item.worker.index, makeWorker);
+}
+
+function makeWait() {
+  const cells = ["Name", "Waits for", "Where", "Routines", "Longest"].map((label, i) =>
+    make("td", { "data-label": label, class: i > 2 ? "number" : "" }));
+  return {
+    element: make("tr", {}, ...cells),
+    update(wait) {
+      const place = wait.where.replace(/^(\.\.\/)+/, "");
+      const texts = [wait.name, wait.what, place, number(wait.count),
+        milliseconds(wait.longest_ms)];
+      texts.forEach((text, i) => setText(cells[i], text));
+      cells[2].title = wait.function;
+    },
+  };
+}
+
+function showWaits(look) {
+  const key = (w) => [w.name, w.what, w.where].join("\n");
+  showEach(byId("waits"), look.waits, key, makeWait);
+  const more = look.waits_total - look.waits.length;
+  setText(byId("waits-note"), "What they wait for, where, and how long the first of them has."
+    + (more > 0 ? ` ${number(more)} further places are not shown.` : ""));
+}
+
+export function showLook(look) {
+  showRates(look);
+  setText(byId("connections"), short(look.connections));
+  const opened = look.rates ? `, ${short(look.rates.connections_per_s)} new per second` : "";
+  setText(byId("connections-note"), `${number(look.in_flight)} requests in flight${opened}`);
+  setText(byId("routines"), short(look.routines));
+  setText(byId("routines-note"), `${number(look.blocked)} of them blocked`);
+  setText(byId("uptime"), `up ${milliseconds(Math.max(0, Date.now() - look.started_at_ms))}, `
+    + `${number(look.requests)} requests so far`);
+  showWorkers(look.workers);
+  showWaits(look);
+}

@@ -1,0 +1,90 @@
+// The jobs of the open queue that are in one state, page by page.
+
+import { attempt, call } from "./api.js";
+import { byId, clock, keyText, make, milliseconds, number, payloadText, setText, showEach }
+  from "./dom.js";
+
+const page_size = 10;
+
+export class JobList {
+  constructor(queue) {
+    this.queue = queue;
+    this.cursor = null;
+    this.following = null;
+    showEach(byId("job-rows"), [], () => null, null);
+    setText(byId("jobs-none"), "");
+  }
+
+  get state() {
+    return byId("states").querySelector(":checked").value;
+  }
+
+  first() {
+    this.cursor = null;
+    return this.tryLoad();
+  }
+
+  next() {
+    this.cursor = this.following;
+    return this.tryLoad();
+  }
+
+  tryLoad() {
+    return attempt(byId("queue-problem"), () => this.load());
+  }
+
+  async load() {
+    const state = this.state;
+    const cursor = this.cursor;
+    const query = new URLSearchParams({ state, limit: page_size });
+    if (cursor !== null) query.set("cursor", cursor);
+    const page = await call("GET", `${this.queue.path}/jobs?${query}`);
+    // Answers may overtake each other: only what is still asked for counts.
+    if (this.queue.closed || state !== this.state || cursor !== this.cursor) return;
+    this.following = page.cursor ?? null;
+    showEach(byId("job-rows"), page.jobs, (job) => `${job.id} ${job.state}`,
+      (job) => makeRow(this.queue, job));
+    byId("jobs").hidden = page.jobs.length === 0;
+    byId("jobs-first").disabled = cursor === null;
+    byId("jobs-next").disabled = this.following === null;
+    const rest = cursor === null ? "" : " on this page";
+    setText(byId("jobs-none"), page.jobs.length ? "" : `No job is ${state.replace("_", " ")}${rest}.`);
+  }
+}
+
+function notes(job) {
+  const parts = [`added ${clock(job.added_at)}`];
+  if (job.state === "in_progress") parts.push(`lease until ${clock(job.lease_expires_at)}`);
+  if (job.state === "delayed") parts.push(`due ${clock(job.due_at)}`);
+  if (job.queued_ms > 0) parts.push(`waited ${milliseconds(job.queued_ms)}`);
+  if (job.duplicates > 0) parts.push(`${number(job.duplicates)} duplicates refused`);
+  if (job.error) parts.push(`error: ${job.error}`);
+  return parts.join(", ");
+}
+
+function makeRow(queue, job) {
+  const labels = ["Job", "Key", "Payload", "Priority", "Attempts", "Notes"];
+  const cells = labels.map((label) => make("td", { "data-label": label }));
+  cells[2].className = cells[1].className = "data";
+  const buttons = make("td", { class: "actions" });
+  const act = (action) => attempt(byId("queue-problem"), async () => {
+    await action();
+    await queue.refresh();
+  });
+  if (job.state === "dead") {
+    buttons.append(make("button", { type: "button", "aria-label": `Retry job ${job.id}`,
+      onclick: () => act(() => call("POST", `${queue.path}/dead/${job.id}/retry`)) }, "Retry"));
+  }
+  buttons.append(make("button", { type: "button", class: "danger",
+    "aria-label": `Delete job ${job.id}`,
+    onclick: () => confirm(`Delete job ${job.id}?`)
+      && act(() => call("DELETE", `${queue.path}/jobs/${job.id}`)) }, "Delete"));
+  return {
+    element: make("tr", {}, ...cells, buttons),
+    update(now) {
+      const texts = [now.id, keyText(now), payloadText(now.payload), now.priority, now.attempts,
+        notes(now)];
+      texts.forEach((text, i) => setText(cells[i], text));
+    },
+  };
+}
