@@ -26,16 +26,18 @@ class Answer:
 
 
 class RotaHttp(Program):
-    """rota-http on a free port, with job queues in memory unless the options say otherwise."""
+    """rota-http on a free port unless one is given, with job queues in memory unless the options
+    say otherwise."""
 
-    def __init__(self, program, *options, store=("--store", "memory"), **more):
+    def __init__(self, program, *options, store=("--store", "memory"), port=0, **more):
         if "--store" not in options:
             options = (*store, *options)
         self.folder = tempfile.TemporaryDirectory(prefix="rota-test-")
         self.port_file = Path(self.folder.name) / "port"
         self.started_as = [program, *options]
         command = program if isinstance(program, list) else [program]
-        super().__init__(*command, "--port", "0", "--port-file", self.port_file, *options, **more)
+        super().__init__(*command, "--port", port, "--port-file", self.port_file, *options,
+                         **more)
         try:
             self.port = int(eventually(self._port, f"{program} listens"))
         except BaseException:

@@ -1,0 +1,162 @@
+"""A headless Chromium, driven through chromedriver (WebDriver) with the standard library only."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+
+from programs import PATIENCE_S, Program, eventually
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of a reference to one, by the standard
+KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Space": "\ue00d", "Right": "\ue014"}
+SHIFT = "\ue008"
+
+
+def unavailable():
+    """Why there is no browser here; nothing if there is one."""
+    driver = shutil.which("chromedriver")
+    chromium = find_chromium()
+    if driver is None or chromium is None:
+        return "needs chromium and chromedriver (Debian: chromium, chromium-driver)"
+    for program in (driver, chromium):
+        try:
+            run = subprocess.run([program, "--version"], capture_output=True, text=True,
+                                 timeout=PATIENCE_S, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{program} cannot be run: {error}"
+        # On Ubuntu it is a script that asks for a snap.
+        if run.returncode != 0 or not re.search(r"\d+\.\d+", run.stdout):
+            return f"{program} cannot be run: {(run.stderr or run.stdout).strip()[:200]}"
+    return None
+
+
+def find_chromium():
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+class WebDriverError(Exception):
+    """What chromedriver refuses."""
+
+
+class Browser:
+    """One browser with one window. Ends with its profile."""
+
+    def __init__(self, width=1280, height=900):
+        self.profile = tempfile.TemporaryDirectory(prefix="rota-chromium-",
+                                                   ignore_cleanup_errors=True)
+        environment = {**os.environ, "HOME": self.profile.name, "TMPDIR": self.profile.name}
+        self.driver = Program(shutil.which("chromedriver"), "--port=0", env=environment)
+        self.session = None
+        try:
+            self.port = int(self.driver.wait_for(r"successfully on port (\d+)")[0])
+            arguments = ["--headless=new", "--no-sandbox", "--disable-gpu",
+                         "--disable-dev-shm-usage", "--disable-extensions", "--no-first-run",
+                         "--disable-background-networking", "--disable-component-update",
+                         "--no-proxy-server", f"--window-size={width},{height}",
+                         f"--user-data-dir={self.profile.name}/profile"]
+            options = {"args": arguments, "binary": find_chromium()}
+            wanted = {"browserName": "chrome", "goog:chromeOptions": options,
+                      "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": 60000}}
+            made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+            self.session = made["sessionId"]
+        except BaseException:
+            print(self.driver.output(), flush=True)
+            self.end()
+            raise
+
+    def call(self, method, path, body=None):
+        """One command of the WebDriver protocol."""
+        if self.session is not None:
+            path = f"/session/{self.session}{path}"
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
+        data = None if method != "POST" else json.dumps(body or {}).encode()
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, data, timeout=2 * PATIENCE_S) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            value = json.load(error)["value"]
+            raise WebDriverError(f"{value['error']}: {value['message'][:500]}") from None
+
+    def open(self, url):
+        self.call("POST", "/url", {"url": url})
+
+    def run(self, script, *arguments):
+        """What a piece of JavaScript returns."""
+        return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def text(self, selector):
+        """What an element shows; empty if it is not there, or hidden."""
+        return self.run("const e = document.querySelector(arguments[0]);"
+                        "return e && e.checkVisibility() ? e.innerText : '';", selector)
+
+    def wait_text(self, selector, pattern):
+        """The text of an element, as soon as it matches."""
+        seen = [""]
+
+        def matches():
+            seen[0] = self.text(selector)
+            return re.search(pattern, seen[0])
+
+        try:
+            eventually(matches, f"{selector} shows {pattern!r}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it shows {seen[0]!r}; log: {self.log()}") from None
+        return seen[0]
+
+    def press(self, *keys, shift=False):
+        """Keys as a person presses them: names of KEYS, or text."""
+        actions = [{"type": "keyDown", "value": SHIFT}] if shift else []
+        for key in keys:
+            for value in [KEYS[key]] if key in KEYS else key:
+                actions += [{"type": kind, "value": value} for kind in ("keyDown", "keyUp")]
+        if shift:
+            actions.append({"type": "keyUp", "value": SHIFT})
+        self.call("POST", "/actions",
+                  {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
+
+    def focused(self):
+        """The id of the element that has the focus, or its tag."""
+        return self.run("const e = document.activeElement; return e.id || e.tagName;")
+
+    def tab_to(self, element_id, limit=100):
+        """Moves the focus by the Tab key, as far as an element."""
+        passed = []
+        for _ in range(limit):
+            self.press("Tab")
+            passed.append(self.focused())
+            if passed[-1] == element_id:
+                return
+        raise AssertionError(f"Tab does not lead to {element_id}, only to {passed}")
+
+    def click(self, selector):
+        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
+        self.call("POST", f"/element/{found[ELEMENT]}/click")
+
+    def cdp(self, command, **parameters):
+        """A command of the browser's own protocol, for what the standard has not."""
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def log(self):
+        """What the console of the browser says since it was asked last."""
+        return self.call("POST", "/se/log", {"type": "browser"})
+
+    def end(self):
+        if self.session is not None:
+            try:
+                self.call("DELETE", "")
+            except (OSError, WebDriverError):
+                pass  # the driver ends it
+        self.driver.end()
+        self.profile.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.end()
