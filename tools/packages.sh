@@ -10,7 +10,7 @@ packages_build=(
     'liburing-dev>=2.3' 'libllhttp-dev>=9.2' libspdlog-dev libfmt-dev
     libcli11-dev 'libyyjson-dev>=0.8' 'catch2>=3' libsqlite3-dev
 )
-packages_test=(cmake make python3 curl gdb postgresql chromium chromium-driver)
+packages_test=(cmake make python3 curl gdb nodejs postgresql chromium chromium-driver)
 packages_bench=(wrk nginx python3 valgrind linux-perf)
 packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
 # Of bench/peers/peers.json: the whole bench does without those that cannot be had, and says so.
