@@ -92,7 +92,10 @@ std::vector<wait_group> group_waits(const std::vector<rota::blocked_routine>& al
         groups.push_back({r.name, r.what, place_of(r), std::string(name_of(r.function)),
                           group.count, age_ms(r, now)});
     }
-    std::ranges::stable_sort(groups, std::ranges::greater(), &wait_group::count);
+    std::ranges::sort(groups, [](const wait_group& a, const wait_group& b) {
+        return std::tie(b.count, a.name, a.what, a.where) <
+               std::tie(a.count, b.name, b.what, b.where);
+    });
     return groups;
 }
 
