@@ -1,5 +1,6 @@
 // What the live feed tells: figures with their recent past, workers, blocked routines.
 
+import { serverTime } from "./api.js";
 import { byId, bytes, make, microseconds, milliseconds, number, setText, short, showEach }
   from "./dom.js";
 
@@ -135,7 +136,7 @@ export function showLook(look) {
   setText(byId("connections-note"), `${number(look.in_flight)} requests in flight${opened}`);
   setText(byId("routines"), short(look.routines));
   setText(byId("routines-note"), `${number(look.blocked)} of them blocked`);
-  setText(byId("uptime"), `up ${milliseconds(Math.max(0, Date.now() - look.started_at_ms))}, `
+  setText(byId("uptime"), `up ${milliseconds(Math.max(0, serverTime() - look.started_at_ms))}, `
     + `${number(look.requests)} requests so far`);
   showWorkers(look.workers);
   showWaits(look);

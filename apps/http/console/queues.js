@@ -46,14 +46,15 @@ class OpenQueue {
     this.state = state;
     this.shown_at = performance.now();
     const c = state.counts;
+    const ended = c.completed + c.failures; // deliveries
     const each = (sum, count) => (count > 0 ? milliseconds(sum / count) : "–");
     const rows = [
       ["Queued", number(c.queued)], ["In progress", number(c.in_progress)],
       ["Delayed", number(c.delayed)], ["Dead", number(c.dead)],
       ["Oldest", "–"], ["Added", number(c.added)], ["Completed", number(c.completed)],
       ["Duplicates refused", number(c.duplicates)], ["Failures", number(c.failures)],
-      ["Leases expired", number(c.expired)], ["Wait, on average", each(c.queued_ms, c.completed)],
-      ["Work, on average", each(c.in_progress_ms, c.completed)],
+      ["Leases expired", number(c.expired)], ["Wait, on average", each(c.queued_ms, ended + c.in_progress)],
+      ["Work, on average", each(c.in_progress_ms, ended)],
     ];
     showEach(byId("counts"), rows, (row) => row[0], makeCount);
     this.age();

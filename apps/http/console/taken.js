@@ -4,19 +4,23 @@ import { attempt, call, serverTime } from "./api.js";
 import { byId, keyText, make, milliseconds, number, payloadText, setText, showEach }
   from "./dom.js";
 
+const held = new Map(); // by queue: what is held by this page, by lease
+
 const plural = (count) => (count === 1 ? "1 job" : `${number(count)} jobs`);
 
 export class Taken {
   constructor(queue) {
     this.queue = queue;
-    this.jobs = new Map(); // by lease
+    if (!held.has(queue.name)) held.set(queue.name, new Map());
+    this.jobs = held.get(queue.name);
     this.waiting = null;
     setText(byId("take-done"), "");
     setText(byId("take-problem"), "");
     this.show();
   }
 
-  /// What was taken and not acknowledged comes back when its leases end.
+  /// What was taken is there when the queue is opened again; left alone, it goes back when its
+  /// leases end.
   close() {
     this.waiting?.abort();
   }
