@@ -9,11 +9,22 @@ import tempfile
 import urllib.error
 import urllib.request
 
-from programs import PATIENCE_S, Program, eventually
+from programs import PATIENCE_S, Program
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of a reference to one, by the standard
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Space": "\ue00d", "Right": "\ue014"}
-SHIFT = "\ue008"
+WAIT_TEXT = """
+const [selector, pattern, patience_ms, done] = arguments;
+const begin = performance.now();
+const look = () => {
+  const e = document.querySelector(selector);
+  const text = e && e.checkVisibility() ? e.innerText : "";
+  const matched = new RegExp(pattern).test(text);
+  if (matched || performance.now() - begin > patience_ms) done([matched, text]);
+  else setTimeout(look, 20);
+};
+look();
+"""
 
 
 def unavailable():
@@ -61,7 +72,8 @@ class Browser:
                          f"--user-data-dir={self.profile.name}/profile"]
             options = {"args": arguments, "binary": find_chromium()}
             wanted = {"browserName": "chrome", "goog:chromeOptions": options,
-                      "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": 60000}}
+                      "goog:loggingPrefs": {"browser": "ALL"},
+                      "timeouts": {"script": 2000 * PATIENCE_S}}
             made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
             self.session = made["sessionId"]
         except BaseException:
@@ -77,7 +89,7 @@ class Browser:
         data = None if method != "POST" else json.dumps(body or {}).encode()
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, data, timeout=2 * PATIENCE_S) as answer:
+            with opener.open(request, data, timeout=3 * PATIENCE_S) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             value = json.load(error)["value"]
@@ -96,27 +108,21 @@ class Browser:
                         "return e && e.checkVisibility() ? e.innerText : '';", selector)
 
     def wait_text(self, selector, pattern):
-        """The text of an element, as soon as it matches."""
-        seen = [""]
+        """The text of an element, as soon as it matches a regular expression of JavaScript. The
+        browser itself looks: asking it all the time would keep it busy."""
+        script, arguments = WAIT_TEXT, [selector, pattern, 1000 * PATIENCE_S]
+        matched, text = self.call("POST", "/execute/async", {"script": script, "args": arguments})
+        if not matched:
+            raise AssertionError(f"not within {PATIENCE_S} s: {selector} shows {pattern!r}; "
+                                 f"it shows {text!r}; log: {self.log()}")
+        return text
 
-        def matches():
-            seen[0] = self.text(selector)
-            return re.search(pattern, seen[0])
-
-        try:
-            eventually(matches, f"{selector} shows {pattern!r}")
-        except AssertionError as error:
-            raise AssertionError(f"{error}; it shows {seen[0]!r}; log: {self.log()}") from None
-        return seen[0]
-
-    def press(self, *keys, shift=False):
+    def press(self, *keys):
         """Keys as a person presses them: names of KEYS, or text."""
-        actions = [{"type": "keyDown", "value": SHIFT}] if shift else []
+        actions = []
         for key in keys:
             for value in [KEYS[key]] if key in KEYS else key:
                 actions += [{"type": kind, "value": value} for kind in ("keyDown", "keyUp")]
-        if shift:
-            actions.append({"type": "keyUp", "value": SHIFT})
         self.call("POST", "/actions",
                   {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
