@@ -1,6 +1,7 @@
 #include "live_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -24,19 +25,19 @@ void write_percentile(json::writer& w, std::string_view name, std::optional<std:
 }
 
 void write_rates(json::writer& w, const live_look& now, const live_look& before) {
-    const auto& new_ = now.seen.http;
+    const auto& latest = now.seen.http;
     const auto& old = before.seen.http;
     const std::chrono::duration<double> passed = now.at - before.at;
     const auto per_s = [&](std::uint64_t a, std::uint64_t b) {
-        const double rate = static_cast<double>(b - std::min(a, b)) / passed.count();
-        return static_cast<std::uint64_t>(rate + 0.5);
+        return std::llround(static_cast<double>(b - std::min(a, b)) / passed.count());
     };
-    w.begin_object().member("requests_per_s", per_s(old.requests, new_.requests));
-    w.member("connections_per_s", per_s(old.connections, new_.connections));
-    w.member("received_bytes_per_s", per_s(old.bytes_received, new_.bytes_received));
-    w.member("sent_bytes_per_s", per_s(old.bytes_sent, new_.bytes_sent));
+    w.begin_object().member("requests_per_s", per_s(old.requests, latest.requests));
+    w.member("connections_per_s", per_s(old.connections, latest.connections));
+    w.member("received_bytes_per_s", per_s(old.bytes_received, latest.bytes_received));
+    w.member("sent_bytes_per_s", per_s(old.bytes_sent, latest.bytes_sent));
     for (const auto& [name, percent] : {std::pair{"p50_us", 50U}, {"p90_us", 90U}, {"p99_us", 99U}})
-        write_percentile(w, name, percentile_us(old.latency_counts, new_.latency_counts, percent));
+        write_percentile(w, name,
+                         percentile_us(old.latency_counts, latest.latency_counts, percent));
     w.end_object();
 }
 
