@@ -9,6 +9,7 @@ packages_build=(
     g++ 'meson>=1.3' ninja-build pkg-config ccache
     'liburing-dev>=2.3' 'libllhttp-dev>=9.2' libspdlog-dev libfmt-dev
     libcli11-dev 'libyyjson-dev>=0.8' 'catch2>=3' libsqlite3-dev
+    libpq-dev libssl-dev
 )
 packages_test=(cmake make python3 curl gdb nodejs postgresql chromium chromium-driver)
 packages_bench=(wrk nginx python3 valgrind linux-perf)

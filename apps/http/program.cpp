@@ -25,18 +25,18 @@ namespace rota_http {
 namespace {
 
 /// A store that nobody has asked for is done without, if need be.
-std::unique_ptr<jobs::store> open_store(const settings& from) {
+std::unique_ptr<jobs::store> open_store(const settings& from, rota::io::context& on) {
     jobs::store_limits limits;
     limits.lease_ms = from.lease.count();
     limits.jobs_max = from.max_jobs;
     try {
-        return jobs::open_store(from.store, limits);
+        return jobs::open_store(from.store, limits, on, from.store_connections);
     } catch (const jobs::store_error& e) {
         if (from.store_given)
             throw;
         spdlog::warn("{}; job queues live in memory and end with this program", e.what());
     }
-    return jobs::open_store("memory", limits);
+    return jobs::open_store("memory", limits, on);
 }
 
 rota::io::context_options context_options(const settings& from) {
@@ -105,8 +105,8 @@ struct drain_queues {
 } // namespace
 
 program::program(const settings& from, rota::http::router more)
-    : settings_(from), store_(open_store(from)), queues_(*store_), context_(context_options(from)),
-      server_(context_, routes(from, std::move(more)), server_options(from)),
+    : settings_(from), context_(context_options(from)), store_(open_store(from, context_)),
+      queues_(*store_), server_(context_, routes(from, std::move(more)), server_options(from)),
       guard_(memory_ceiling(from), {.in_use = [this] { return gauge_.in_use(); },
                                     .refuse = [this](bool on) { server_.refuse(on); },
                                     .return_memory = [this] { context_.return_memory(); }}) {

@@ -33,10 +33,10 @@ private:
     bool announce(const std::string& port_file) const;
 
     const settings settings_;
+    rota::io::context context_;
     const std::unique_ptr<jobs::store> store_;
     jobs::service queues_;
     inspected inspected_;
-    rota::io::context context_;
     rota::http::server server_;
     const memory_gauge gauge_;
     memory_guard guard_;

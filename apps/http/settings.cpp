@@ -31,6 +31,7 @@ Examples:
   rota-http --port 0 --port-file port.txt     a free port, written to a file
   rota-http --workers 1 --log-level debug     on one worker, and with more words
   rota-http --store memory                    job queues that end with the program
+  rota-http --store postgres://me@db/jobs     queues shared by several servers
   rota-http --topology per_worker             a ring for each worker instead of two for all
 
 SIGTERM or SIGINT: no new clients, requests in flight are answered, then exit code 0;
@@ -146,7 +147,7 @@ void add_running(CLI::App& app, settings& s) {
 }
 
 void add_store(CLI::App& app, settings& s) {
-    add_text(app, "--store", "Where job queues live: memory, or sqlite:PATH for a file",
+    add_text(app, "--store", "Where job queues live: memory, sqlite:PATH, or postgres://...",
              [&s](const std::string& text) {
                  try {
                      jobs::check_store_name(text);
@@ -158,6 +159,10 @@ void add_store(CLI::App& app, settings& s) {
              })
         ->type_name("STORE")
         ->default_str(s.store);
+    app.add_option("--store-connections", s.store_connections, "To a store that is a database")
+        ->capture_default_str()
+        ->type_name("NUMBER")
+        ->check(between(std::size_t{1}, std::size_t{64}));
 }
 
 void add_limits(CLI::App& app, settings& s) {

@@ -38,6 +38,7 @@ struct settings {
 
     std::string store = "sqlite:rota-jobs.db"; ///< see jobs::open_store()
     bool store_given = false;                  ///< on the command line
+    std::size_t store_connections = 4;         ///< to a database
     milliseconds lease{30'000};
     std::size_t max_jobs = 10'000'000;
 

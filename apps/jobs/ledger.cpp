@@ -216,7 +216,7 @@ add_result ledger::add_one(queue_row& queue, new_job job, time_ms now) {
         return {add_outcome::full};
     job_row row;
     row.queue = queue.number;
-    row.id = queue.next_id++;
+    row.id = rows_.new_id(queue);
     row.rank = static_cast<std::uint8_t>(priority_max - job.priority);
     row.added_at = row.since = now;
     if (job.delay_ms > 0) {

@@ -7,26 +7,55 @@
 #ifdef ROTA_WITH_SQLITE
 #include "sqlite_store.hpp"
 #endif
+#ifdef ROTA_WITH_POSTGRES
+#include "postgres_store.hpp"
+#endif
 
 namespace jobs {
 namespace {
 
 constexpr std::string_view sqlite_prefix = "sqlite:";
 
+bool is_file(std::string_view name) {
+    return name.starts_with(sqlite_prefix) && name.size() > sqlite_prefix.size();
+}
+
+bool is_url(std::string_view name) {
+    return name.starts_with("postgres://") || name.starts_with("postgresql://");
+}
+
 } // namespace
 
 void check_store_name(std::string_view name) {
-    const bool file = name.starts_with(sqlite_prefix) && name.size() > sqlite_prefix.size();
-    if (name != "memory" && !file) {
+    if (is_url(name)) {
+#ifdef ROTA_WITH_POSTGRES
+        if (!is_postgres_url(std::string(name)))
+            throw std::invalid_argument("this is no URL of a PostgreSQL database: try "
+                                        "postgres://USER@HOST:PORT/DATABASE");
+#endif
+        return;
+    }
+    if (name != "memory" && !is_file(name)) {
         throw std::invalid_argument('"' + std::string(name) +
-                                    "\" is no store: try memory or sqlite:PATH");
+                                    "\" is no store: try memory, sqlite:PATH or "
+                                    "postgres://USER@HOST/DATABASE");
     }
 }
 
-std::unique_ptr<store> open_store(std::string_view name, const store_limits& limits) {
+std::unique_ptr<store> open_store(std::string_view name, const store_limits& limits,
+                                  [[maybe_unused]] rota::io::context& on,
+                                  [[maybe_unused]] std::size_t connections) {
     check_store_name(name);
     if (name == "memory")
         return std::make_unique<memory_store>(limits);
+    if (is_url(name)) {
+#ifdef ROTA_WITH_POSTGRES
+        return std::make_unique<postgres_store>(on, std::string(name), limits,
+                                                postgres_options{.connections = connections});
+#else
+        throw store_error("cannot open the job store: this program was built without PostgreSQL");
+#endif
+    }
 #ifdef ROTA_WITH_SQLITE
     return std::make_unique<sqlite_store>(std::string(name.substr(sqlite_prefix.size())), limits);
 #else

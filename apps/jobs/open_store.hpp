@@ -1,17 +1,24 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
+
+#include <rota/io/context.hpp>
 
 #include "store.hpp"
 
 namespace jobs {
 
-/// The store that a text names: "memory", or "sqlite:PATH" if it was built with SQLite. Throws
-/// std::invalid_argument for any other text, store_error if the store cannot be had.
-[[nodiscard]] std::unique_ptr<store> open_store(std::string_view name, const store_limits& limits);
+/// The store that a text names: "memory"; "sqlite:PATH" or "postgres://..." if it was built with
+/// them. `on`, which outlives it, is where a store awaits its connections, of which it has as many
+/// as it is told. Throws std::invalid_argument for any other text, store_error if the store cannot
+/// be had; a database that cannot be reached now is no error.
+[[nodiscard]] std::unique_ptr<store> open_store(std::string_view name, const store_limits& limits,
+                                                rota::io::context& on, std::size_t connections = 4);
 
-/// Throws std::invalid_argument for a text that names no store.
+/// Throws std::invalid_argument for a text that names no store. Does not say the text if it may
+/// hold a password.
 void check_store_name(std::string_view name);
 
 } // namespace jobs

@@ -15,6 +15,10 @@
 #ifdef ROTA_WITH_SQLITE
 #include "jobs/sqlite_store.hpp"
 #endif
+#ifdef ROTA_WITH_POSTGRES
+#include "jobs/postgres_store.hpp"
+#include "postgres_schemas.hpp"
+#endif
 
 /// A folder that goes with the test.
 class scratch_folder {
@@ -32,6 +36,13 @@ public:
         std::filesystem::remove_all(path_, ignored);
     }
     [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
+    /// As the host of a URL: a folder of sockets.
+    [[nodiscard]] std::string url_path() const {
+        std::string result;
+        for (const char c : path_.string())
+            result += c == '/' ? std::string("%2F") : std::string(1, c);
+        return result;
+    }
 
 private:
     std::filesystem::path path_;
@@ -61,12 +72,28 @@ public:
             return *store_;
         }
 #endif
+#ifdef ROTA_WITH_POSTGRES
+        if (kind_ == "postgres") {
+            if (!schema_)
+                schema_ = std::make_unique<scratch_schema>();
+            // With one connection calls are done in their order, though nobody waits for them.
+            store_ = std::make_unique<jobs::postgres_store>(
+                schema_->context(), schema_->url(), limits_,
+                jobs::postgres_options{.connections = 1}, leases_);
+            return *store_;
+        }
+#endif
         store_ = std::make_unique<jobs::memory_store>(limits_, leases_);
         return *store_;
     }
     /// Whether what it holds outlives it.
     [[nodiscard]] bool lasts() const { return kind_ != "memory"; }
+    /// Where ROTA_TEST_POSTGRES names a database, that one; else those that need nothing.
     [[nodiscard]] static std::vector<std::string> all() {
+#ifdef ROTA_WITH_POSTGRES
+        if (postgres_for_tests())
+            return {"postgres"};
+#endif
 #ifdef ROTA_WITH_SQLITE
         return {"memory", "sqlite"};
 #else
@@ -79,5 +106,8 @@ private:
     scratch_folder folder_;
     jobs::store_limits limits_;
     numbered_leases leases_;
+#ifdef ROTA_WITH_POSTGRES
+    std::unique_ptr<scratch_schema> schema_;
+#endif
     std::unique_ptr<jobs::store> store_;
 };

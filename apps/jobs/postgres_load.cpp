@@ -1,0 +1,130 @@
+#include "postgres_load.hpp"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "postgres_schema.hpp"
+
+namespace jobs {
+namespace {
+
+template <class T>
+std::vector<std::optional<std::string_view>> views(const T& texts) {
+    std::vector<std::optional<std::string_view>> result;
+    result.reserve(texts.size());
+    for (const std::string& text : texts)
+        result.emplace_back(text);
+    return result;
+}
+
+} // namespace
+
+void postgres_load::take_jobs(const std::map<std::string, std::string>* keys) {
+    takers_.emplace_back([this, keys](const postgres_result& r) { rows_.load_jobs(r, keys); });
+}
+
+void postgres_load::take_nothing() {
+    takers_.emplace_back([](const postgres_result&) {});
+}
+
+void postgres_load::take(const std::vector<postgres_result>& results) {
+    for (std::size_t i = 0; i < takers_.size(); ++i)
+        takers_[i](results.at(i));
+}
+
+void postgres_load::ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what) {
+    const auto send = [&](const sql::prepared& statement, const auto& bind) {
+        postgres_values values;
+        values.add(std::string_view(name));
+        bind(values);
+        over_.send(statement.name, values);
+    };
+    const auto no_more = [](postgres_values&) {};
+    if (!what.digests.empty()) {
+        std::vector<std::optional<std::string_view>> digests;
+        for (const auto& [digest, key] : what.digests)
+            digests.emplace_back(digest);
+        send(sql::lock_digests, [&](postgres_values& v) { v.add_bytes(digests); });
+        take_jobs(&what.digests);
+    }
+    if (!what.tokens.empty()) {
+        send(sql::tokens_known, [&](postgres_values& v) { v.add_bytes(views(what.tokens)); });
+        takers_.emplace_back([this](const postgres_result& r) { rows_.load_tokens(r); });
+    }
+    if (!what.leases.empty()) {
+        send(sql::lock_leases, [&](postgres_values& v) { v.add_bytes(views(what.leases)); });
+        take_jobs();
+    }
+    for (const auto& [id, statement] :
+         {std::pair{what.locked_id, &sql::lock_ids}, std::pair{what.read_id, &sql::find_job}}) {
+        if (id) {
+            send(*statement, [&](postgres_values& v) { v.add(*id); });
+            take_jobs();
+        }
+    }
+    if (what.take_max != 0) {
+        send(sql::lock_first,
+             [&](postgres_values& v) { v.add(std::uint64_t{what.take_max}).add(what.take_bytes); });
+        take_jobs();
+    }
+    if (what.list) {
+        send(sql::list_jobs, [&](postgres_values& v) {
+            v.add(static_cast<std::int64_t>(what.list->state))
+                .add(std::int64_t{what.list->after.rank})
+                .add(what.list->after.id)
+                .add(std::uint64_t{what.list->limit + 1})
+                .add(std::uint64_t{what.list->payload_bytes_max});
+        });
+        take_jobs();
+    }
+    if (what.oldest) {
+        send(sql::oldest_jobs, no_more);
+        take_jobs();
+    }
+}
+
+/// Counts come last: they are then not behind any of the rows.
+void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
+                            const std::set<std::string>& in_turns) {
+    over_.send_text(sql::begin);
+    take_nothing();
+    if (with_due) {
+        over_.send(sql::any_due.name, postgres_values().add(needs.now));
+        takers_.emplace_back([this](const postgres_result& r) { due_ = r.rows() != 0; });
+    }
+    for (const auto& [name, what] : needs.queues) {
+        if (what.settings || (!what.digests.empty() && in_turns.contains(name))) {
+            over_.send(sql::lock_queue.name, postgres_values().add(std::string_view(name)));
+            take_nothing();
+        }
+    }
+    for (const auto& [name, what] : needs.queues)
+        ask_for_rows_of(name, what);
+    if (needs.next_due) {
+        over_.send(sql::next_due.name, postgres_values().add(needs.now));
+        take_jobs();
+    }
+    if (needs.ids != 0) {
+        over_.send(sql::new_ids.name, postgres_values().add(std::uint64_t{needs.ids}));
+        takers_.emplace_back([this](const postgres_result& r) { rows_.load_ids(r); });
+    }
+    std::vector<std::string> names;
+    for (const auto& [name, what] : needs.queues)
+        names.push_back(name);
+    if (needs.all_queues) {
+        over_.send(sql::queues_all.name);
+    } else {
+        over_.send(sql::queues_named.name, postgres_values().add_texts(names));
+    }
+    takers_.emplace_back([this](const postgres_result& r) { rows_.load_queues(r); });
+    for (const auto& [name, what] : needs.queues) {
+        if (!what.purge)
+            continue;
+        over_.send(sql::purge_jobs.name, postgres_values().add(std::string_view(name)));
+        takers_.emplace_back(
+            [this, name = name](const postgres_result& r) { rows_.load_purged(name, r); });
+    }
+}
+
+} // namespace jobs

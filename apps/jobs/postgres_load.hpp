@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "postgres_connection.hpp"
+#include "postgres_step.hpp"
+#include "postgres_table.hpp"
+
+namespace jobs {
+
+/// The beginning of a transaction: asks for the rows that steps need, in the order in which all
+/// transactions lock them, and takes what comes. For one routine at a time.
+class postgres_load {
+public:
+    /// `over` outlives it.
+    explicit postgres_load(postgres_connection& over) noexcept : over_(over) {}
+    postgres_load(const postgres_load&) = delete;
+    postgres_load& operator=(const postgres_load&) = delete;
+
+    /// Sends BEGIN and what follows. `with_due`: also whether anything is to be ended first.
+    /// `in_turns`: queues which one at a time adds to. `needs` outlives take().
+    void ask_for(const postgres_needs& needs, bool with_due, const std::set<std::string>& in_turns);
+    /// What the server has answered.
+    void take(const std::vector<postgres_result>& results);
+
+    [[nodiscard]] postgres_table& rows() noexcept { return rows_; }
+    [[nodiscard]] bool due() const noexcept { return due_; }
+
+private:
+    void ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what);
+    void take_jobs(const std::map<std::string, std::string>* keys = nullptr);
+    void take_nothing();
+
+    postgres_connection& over_;
+    postgres_table rows_;
+    bool due_ = false;
+    std::vector<std::function<void(const postgres_result&)>> takers_; // one for each statement
+};
+
+} // namespace jobs

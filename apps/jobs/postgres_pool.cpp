@@ -1,0 +1,325 @@
+#include "postgres_pool.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include <spdlog/spdlog.h>
+
+#include <rota/errors.hpp>
+#include <rota/sleep.hpp>
+
+#include "postgres_schema.hpp"
+
+namespace jobs {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds connecting_limit{5'000};
+constexpr milliseconds migration_limit{120'000};
+constexpr milliseconds first_pause{100};
+constexpr milliseconds longest_pause{2'000};
+constexpr milliseconds ending_limit{5'000};
+/// How many jobs are worked on in one transaction, if they come from several steps.
+constexpr std::size_t weight_max = 1'000;
+/// Where counts are added up, for each queue: connections that use the same wait for each other.
+constexpr std::int64_t shards = 16;
+
+bool joins(step_kind kind) noexcept { return kind == step_kind::adds || kind == step_kind::leases; }
+
+/// What a session is set to, where the engine knows it: who is stuck does not hold others up.
+constexpr std::array settings{"SET lock_timeout = '10s'",
+                              "SET idle_in_transaction_session_timeout = '30s'"};
+
+} // namespace
+
+postgres_pool::postgres_pool(rota::io::context& on, std::string url, options how,
+                             postgres_session::teller tell)
+    : on_(on), url_(std::move(url)), how_(std::move(how)), tell_(std::move(tell)),
+      first_shard_(static_cast<std::int64_t>(std::random_device{}() % shards)) {
+    serving_ = std::max<std::size_t>(how_.connections, 1);
+    for (std::size_t i = 0, count = serving_; i < count; ++i)
+        routines_.push_back(on_.workers().spawn(serve(i), {.name = "job store connection"}));
+}
+
+postgres_pool::~postgres_pool() {
+    {
+        std::unique_lock guard(lock_);
+        ending_ = true;
+        work_.notify();
+        calmer_.wait_for(guard, ending_limit, [this] {
+            const bool nothing_waits =
+                std::ranges::all_of(waiting_, [](const auto& kind) { return kind.empty(); });
+            return (nothing_waits && busy_ == 0) || connected_ == 0;
+        });
+    }
+    for (const rota::routine_ptr& each : routines_)
+        each->request_stop();
+    for (const rota::routine_ptr& each : routines_)
+        each->wait_stopped();
+    refuse_all("the job store has been closed");
+}
+
+// --- Steps ---
+
+bool postgres_pool::submit(postgres_step& what, std::exception_ptr& error) {
+    {
+        const std::lock_guard guard(lock_);
+        if (serving_ == 0 || ending_) {
+            error = std::make_exception_ptr(store_error("the job store has been closed"));
+            return false;
+        }
+        if (!refusal_.empty()) {
+            error = std::make_exception_ptr(store_error(refusal_));
+            return false;
+        }
+        waiting_[static_cast<std::size_t>(what.kind())].push_back({next_number_++, &what});
+    }
+    work_.notify();
+    return true;
+}
+
+bool postgres_pool::withdraw(postgres_step& what) noexcept {
+    const std::lock_guard guard(lock_);
+    auto& kind = waiting_[static_cast<std::size_t>(what.kind())];
+    return std::erase_if(kind, [&](const entry& e) { return e.step == &what; }) != 0;
+}
+
+/// What has waited longest, and what can be done together with it; makes the connection busy.
+postgres_pool::steps postgres_pool::next_batch() {
+    steps batch;
+    const std::lock_guard guard(lock_);
+    std::deque<entry>* oldest = nullptr;
+    for (auto& kind : waiting_) {
+        if (!kind.empty() && (oldest == nullptr || kind.front().number < oldest->front().number))
+            oldest = &kind;
+    }
+    if (oldest == nullptr)
+        return batch;
+    std::size_t weight = 0;
+    do {
+        weight += oldest->front().step->weight();
+        if (!batch.empty() && weight > weight_max)
+            break;
+        batch.push_back(oldest->front().step);
+        oldest->pop_front();
+    } while (!oldest->empty() && joins(batch.front()->kind()));
+    ++busy_;
+    return batch;
+}
+
+/// Steps that have not been done because of their connection.
+void postgres_pool::put_back(const steps& batch, const std::string& why) noexcept {
+    steps hopeless;
+    {
+        const std::lock_guard guard(lock_);
+        for (auto each = batch.rbegin(); each != batch.rend(); ++each) {
+            // All connections may have been broken by the same restart of the server.
+            if (++(*each)->broken > static_cast<int>(how_.connections) + 2 || ending_) {
+                hopeless.push_back(*each);
+            } else {
+                waiting_[static_cast<std::size_t>((*each)->kind())].push_front({0, *each});
+            }
+        }
+    }
+    for (postgres_step* const each : hopeless)
+        each->done(std::make_exception_ptr(store_error(why)));
+    work_.notify();
+}
+
+void postgres_pool::refuse_all(const std::string& why) noexcept {
+    std::array<std::deque<entry>, 4> all;
+    {
+        const std::lock_guard guard(lock_);
+        all.swap(waiting_);
+    }
+    for (const auto& kind : all) {
+        for (const entry& each : kind)
+            each.step->done(std::make_exception_ptr(store_error(why)));
+    }
+}
+
+// --- Connections ---
+
+void postgres_pool::connected(bool led) noexcept {
+    {
+        const std::lock_guard guard(lock_);
+        if (connected_++ == 0 && !refusal_.empty())
+            spdlog::info("the job store's server can be reached again");
+        refusal_.clear();
+        led_ = led_ && !led;
+    }
+    found_.notify();
+}
+
+void postgres_pool::disconnected() noexcept {
+    const std::lock_guard guard(lock_);
+    --connected_;
+    calmer_.notify_all();
+}
+
+void postgres_pool::cannot_connect(const std::string& why) noexcept {
+    {
+        const std::lock_guard guard(lock_);
+        if (std::exchange(warned_, why) != why)
+            spdlog::warn("{}", why);
+        if (connected_ != 0)
+            return; // the others do what there is
+        refusal_ = why;
+    }
+    refuse_all(why);
+}
+
+rota::task<void> postgres_pool::connect(postgres_connection* over) {
+    rota::task<void> opening = over->open(connecting_limit);
+    co_await std::move(opening);
+    over->set_patience(migration_limit);
+    for (const char* const each : settings) {
+        over->send_text(each);
+        rota::task<std::vector<postgres_result>> setting = over->sync();
+        (void)co_await std::move(setting); // does without
+    }
+    rota::task<void> migrating = migrate(over);
+    co_await std::move(migrating);
+    rota::task<void> preparing = prepare_statements(over);
+    co_await std::move(preparing);
+}
+
+rota::task<void> postgres_pool::serve(std::size_t index) {
+    postgres_connection over(on_, url_);
+    const std::int64_t shard = (first_shard_ + static_cast<std::int64_t>(index)) % shards;
+    postgres_session session(over, how_.limits, how_.lease_ids, shard, tell_);
+    try {
+        rota::task<void> serving = serve_until_the_end(&over, &session);
+        co_await std::move(serving);
+    } catch (const rota::operation_cancelled&) {
+    }
+    bool last = false;
+    {
+        const std::lock_guard guard(lock_);
+        last = --serving_ == 0;
+    }
+    if (last)
+        refuse_all("the job store has been closed");
+}
+
+/// While there is no connection one routine tries, and says what comes of it. False: it is another.
+bool postgres_pool::may_try(bool& leads) noexcept {
+    bool others_may = false;
+    {
+        const std::lock_guard guard(lock_);
+        if (connected_ == 0 && !leads) {
+            if (led_)
+                return false;
+            led_ = leads = true;
+        }
+        others_may = connected_ != 0;
+    }
+    if (others_may)
+        found_.notify();
+    return true;
+}
+
+rota::task<bool> postgres_pool::try_to_connect(postgres_connection* over) {
+    std::string why;
+    try {
+        rota::task<void> connecting = connect(over);
+        co_await std::move(connecting);
+        co_return true;
+    } catch (const rota::operation_cancelled&) {
+        throw;
+    } catch (const std::exception& e) {
+        why = e.what();
+    }
+    over->close();
+    cannot_connect(why);
+    co_return false;
+}
+
+rota::task<void> postgres_pool::serve_until_the_end(postgres_connection* over,
+                                                    postgres_session* session) {
+    milliseconds pause = first_pause;
+    bool leads = false;
+    for (;;) {
+        if (!over->is_open()) {
+            if (!may_try(leads)) {
+                co_await found_.wait();
+                continue;
+            }
+            rota::task<bool> trying = try_to_connect(over);
+            const bool there = co_await std::move(trying);
+            if (!there) {
+                rota::task<void> pausing = rota::sleep_for(pause);
+                co_await std::move(pausing);
+                pause = std::min(2 * pause, longest_pause);
+                continue;
+            }
+            pause = first_pause;
+            connected(std::exchange(leads, false));
+        }
+        steps batch = next_batch();
+        if (batch.empty()) {
+            co_await work_.wait();
+            continue;
+        }
+        work_.notify(); // there may be more
+        rota::task<void> doing = do_together(over, session, std::move(batch));
+        co_await std::move(doing);
+        if (!over->is_open())
+            disconnected();
+    }
+}
+
+/// Answers all of them, whatever happens.
+rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_session* session,
+                                            steps batch) {
+    std::string why;
+    bool lost = false;
+    bool apart = false;
+    bool unknown = false;
+    try {
+        rota::task<void> running = session->run(batch);
+        co_await std::move(running);
+    } catch (const connection_lost& e) {
+        lost = true;
+        why = e.what();
+    } catch (const outcome_unknown& e) {
+        unknown = true;
+        why = e.what();
+    } catch (const store_error& e) {
+        apart = batch.size() > 1;
+        why = e.what();
+    } catch (const rota::operation_cancelled&) {
+        why = "the job store has been closed";
+    } catch (const std::exception& e) {
+        why = std::string("the job store cannot be used: ") + e.what();
+    }
+    if (apart) { // who is not to blame does not suffer
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            {
+                const std::lock_guard guard(lock_);
+                ++busy_;
+            }
+            rota::task<void> doing = do_together(over, session, steps(1, batch[i]));
+            co_await std::move(doing);
+        }
+    } else if (lost) {
+        put_back(batch, why);
+    } else {
+        for (postgres_step* const each : batch) {
+            if (why.empty()) {
+                each->done(nullptr);
+            } else if (unknown) {
+                each->done(std::make_exception_ptr(outcome_unknown(why)));
+            } else {
+                each->done(std::make_exception_ptr(store_error(why)));
+            }
+        }
+    }
+    const std::lock_guard guard(lock_);
+    --busy_;
+    calmer_.notify_all();
+}
+
+} // namespace jobs

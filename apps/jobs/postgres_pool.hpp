@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rota/auto_event.hpp>
+#include <rota/executor.hpp>
+#include <rota/io/context.hpp>
+#include <rota/task.hpp>
+
+#include "ledger.hpp"
+#include "postgres_connection.hpp"
+#include "postgres_session.hpp"
+#include "postgres_step.hpp"
+
+namespace jobs {
+
+/// Connections to one server, and the steps that wait for them. One routine for each connection:
+/// it takes what has gathered and may be done together, does it as one transaction, and answers.
+/// So the more there is to do, the more is done at once.
+///
+/// While no connection can be had steps are refused, with the reason, and one is tried for again
+/// and again. A step whose connection broke before the server was asked to commit has not been
+/// done; it goes to another connection, unless none can be had. Any thread.
+class postgres_pool {
+public:
+    struct options {
+        std::size_t connections = 4;
+        store_limits limits{};
+        id_source lease_ids = random_id;
+    };
+
+    /// Returns at once. `on` outlives it.
+    postgres_pool(rota::io::context& on, std::string url, options how,
+                  postgres_session::teller tell);
+    /// Does what has been submitted, as far as that can be done within some seconds. Not from a
+    /// routine.
+    ~postgres_pool();
+    postgres_pool(const postgres_pool&) = delete;
+    postgres_pool& operator=(const postgres_pool&) = delete;
+
+    /// True: done() will be called, on any thread. False: it has not been done because of `error`.
+    bool submit(postgres_step& what, std::exception_ptr& error);
+    /// Takes a step back that has not begun: true, and done() will not be called.
+    bool withdraw(postgres_step& what) noexcept;
+
+private:
+    struct entry {
+        std::uint64_t number;
+        postgres_step* step;
+    };
+    using steps = std::vector<postgres_step*>;
+
+    rota::task<void> serve(std::size_t index);
+    rota::task<void> serve_until_the_end(postgres_connection* over, postgres_session* session);
+    rota::task<void> connect(postgres_connection* over);
+    rota::task<void> do_together(postgres_connection* over, postgres_session* session, steps batch);
+    [[nodiscard]] steps next_batch();
+    void put_back(const steps& batch, const std::string& why) noexcept;
+    [[nodiscard]] bool may_try(bool& leads) noexcept;
+    rota::task<bool> try_to_connect(postgres_connection* over);
+    void connected(bool led) noexcept;
+    void disconnected() noexcept;
+    void cannot_connect(const std::string& why) noexcept;
+    void refuse_all(const std::string& why) noexcept;
+
+    rota::io::context& on_;
+    const std::string url_;
+    const options how_;
+    const postgres_session::teller tell_;
+    const std::int64_t first_shard_;
+    rota::auto_event work_;  // there may be some, or it is the end
+    rota::auto_event found_; // a connection can be had
+
+    std::mutex lock_;                          // guards what follows
+    std::array<std::deque<entry>, 4> waiting_; // by their kind
+    std::uint64_t next_number_ = 1;
+    std::size_t busy_ = 0;      // connections that are at work
+    std::size_t connected_ = 0; // of them
+    std::size_t serving_ = 0;   // routines that have not ended
+    bool led_ = false;          // while there is none, somebody tries
+    std::string refusal_;       // why there is no connection; empty: there is, or may be soon
+    std::string warned_;        // what the log has been told last
+    bool ending_ = false;
+    std::condition_variable calmer_; // nothing waits and nobody is busy
+
+    std::vector<rota::routine_ptr> routines_;
+};
+
+} // namespace jobs

@@ -1,0 +1,140 @@
+#include "postgres_schema.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rota/sleep.hpp>
+
+namespace jobs {
+namespace {
+
+/// What brings a schema from version 0 to 1. A key may be long: its SHA-256 is what is unique.
+/// Texts of clients are bytes, so nothing depends on how the database is encoded; for people:
+/// convert_from(payload, 'UTF8'). Times are milliseconds since 1970, UTC.
+constexpr std::array to_version_1{
+    "CREATE SEQUENCE rota_queue_numbers",
+    "CREATE SEQUENCE rota_job_ids",
+    "CREATE TABLE rota_queues (number BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
+    "max_jobs BIGINT NOT NULL DEFAULT 0, max_attempts BIGINT NOT NULL DEFAULT 0, "
+    "lease_ms BIGINT NOT NULL DEFAULT 0, payload_bytes_max BIGINT NOT NULL DEFAULT 0, "
+    "paused BIGINT NOT NULL DEFAULT 0)",
+    "CREATE TABLE rota_counts (queue BIGINT NOT NULL REFERENCES rota_queues (number), "
+    "shard BIGINT NOT NULL, queued BIGINT NOT NULL, delayed BIGINT NOT NULL, "
+    "in_progress BIGINT NOT NULL, dead BIGINT NOT NULL, added BIGINT NOT NULL, "
+    "completed BIGINT NOT NULL, failures BIGINT NOT NULL, expired BIGINT NOT NULL, "
+    "duplicates BIGINT NOT NULL, queued_ms BIGINT NOT NULL, in_progress_ms BIGINT NOT NULL, "
+    "PRIMARY KEY (queue, shard))",
+    "CREATE TABLE rota_jobs (id BIGINT PRIMARY KEY, queue BIGINT NOT NULL, "
+    "added_at BIGINT NOT NULL, since BIGINT NOT NULL, due BIGINT NOT NULL, "
+    "queued_ms BIGINT NOT NULL, in_progress_ms BIGINT NOT NULL, attempts BIGINT NOT NULL, "
+    "duplicates BIGINT NOT NULL, state SMALLINT NOT NULL, rank SMALLINT NOT NULL, "
+    "digest BYTEA NOT NULL, lease BYTEA, error BYTEA, key BYTEA NOT NULL, "
+    "payload BYTEA NOT NULL)",
+    "CREATE UNIQUE INDEX rota_jobs_key ON rota_jobs (queue, digest) WHERE state < 3",
+    "CREATE INDEX rota_jobs_order ON rota_jobs (queue, state, rank, id)",
+    "CREATE INDEX rota_jobs_due ON rota_jobs (due, id) WHERE due > 0",
+    "CREATE UNIQUE INDEX rota_jobs_lease ON rota_jobs (lease) WHERE lease IS NOT NULL",
+    "CREATE TABLE rota_tokens (queue BIGINT NOT NULL, token BYTEA NOT NULL, "
+    "fingerprint BIGINT NOT NULL, id BIGINT NOT NULL, expires_at BIGINT NOT NULL, "
+    "PRIMARY KEY (queue, token))",
+    "CREATE INDEX rota_tokens_end ON rota_tokens (expires_at)",
+};
+
+constexpr std::array<std::span<const char* const>, 1> migrations{to_version_1};
+
+constexpr std::string_view no_such_table = "42P01";
+constexpr int attempts_max = 20;
+
+/// CREATE ... IF NOT EXISTS, too, is refused if another makes the same in that moment (SQLSTATE):
+/// unique key of a catalogue, there already, serialization failure, deadlock.
+bool others_are_at_it(const std::string& code) {
+    constexpr std::array<std::string_view, 5> codes{"23505", "42P07", "42710", "40001", "40P01"};
+    return std::ranges::find(codes, code) != codes.end();
+}
+
+/// The version, 0 if there is none yet. One row says it; to be changed under its lock.
+rota::task<std::int64_t> read_version(postgres_connection* on, bool lock) {
+    try {
+        rota::task<postgres_result> asking =
+            on->run(lock ? sql::lock_schema.text : "SELECT version FROM rota_schema WHERE one = 1");
+        const postgres_result answer = co_await std::move(asking);
+        co_return answer.rows() == 0 ? 0 : answer.integer(0, 0);
+    } catch (const statement_refused& e) {
+        if (e.code() != no_such_table)
+            throw;
+    }
+    co_return 0;
+}
+
+void check_version(std::int64_t version, const std::string& where) {
+    if (version < 0 || static_cast<std::uint64_t>(version) > migrations.size()) {
+        throw store_error("cannot use the job store " + where + ": it is of version " +
+                          std::to_string(version) + ", this program knows up to " +
+                          std::to_string(migrations.size()));
+    }
+}
+
+rota::task<void> run_all(postgres_connection* on, std::vector<std::string> statements) {
+    for (const std::string& each : statements) {
+        rota::task<postgres_result> running = on->run(each.c_str());
+        (void)co_await std::move(running);
+    }
+}
+
+/// Who comes second waits for the first at the lock, and finds nothing left to be done.
+rota::task<void> migrate_from(postgres_connection* on, std::int64_t version) {
+    if (version == 0) {
+        std::vector<std::string> first{
+            "CREATE TABLE IF NOT EXISTS rota_schema (one BIGINT PRIMARY KEY, "
+            "version BIGINT NOT NULL)",
+            "INSERT INTO rota_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING"};
+        rota::task<void> beginning = run_all(on, std::move(first));
+        co_await std::move(beginning);
+    }
+    rota::task<postgres_result> starting = on->run(sql::begin);
+    (void)co_await std::move(starting);
+    rota::task<std::int64_t> reading = read_version(on, true);
+    version = co_await std::move(reading);
+    check_version(version, on->where());
+    std::vector<std::string> statements;
+    for (auto from = static_cast<std::size_t>(version); from < migrations.size(); ++from)
+        statements.insert(statements.end(), migrations[from].begin(), migrations[from].end());
+    statements.push_back("UPDATE rota_schema SET version = " + std::to_string(migrations.size()) +
+                         " WHERE one = 1");
+    statements.emplace_back(sql::commit);
+    rota::task<void> running = run_all(on, std::move(statements));
+    co_await std::move(running);
+}
+
+} // namespace
+
+rota::task<void> migrate(postgres_connection* on) {
+    for (int tries = 1;; ++tries) {
+        rota::task<std::int64_t> reading = read_version(on, false);
+        const std::int64_t version = co_await std::move(reading);
+        check_version(version, on->where());
+        if (static_cast<std::size_t>(version) == migrations.size())
+            co_return;
+        try {
+            rota::task<void> migrating = migrate_from(on, version);
+            co_await std::move(migrating);
+            co_return;
+        } catch (const statement_refused& e) {
+            if (!others_are_at_it(e.code()) || tries == attempts_max)
+                throw;
+        }
+        rota::task<void> undoing = on->roll_back();
+        co_await std::move(undoing);
+        rota::task<void> pausing = rota::sleep_for(std::chrono::milliseconds(10 * tries));
+        co_await std::move(pausing);
+    }
+}
+
+} // namespace jobs

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <rota/task.hpp>
+
+#include "postgres_connection.hpp"
+
+namespace jobs {
+
+/// The statements of the store, by the names that they are prepared under.
+namespace sql {
+
+inline constexpr const char* begin = "BEGIN";
+inline constexpr const char* commit = "COMMIT";
+
+struct prepared {
+    const char* name;
+    const char* text;
+};
+// What reads jobs gives the columns of postgres_table::load(). Parameters: see the text.
+extern const prepared any_due;      ///< a job whose time is before $1
+extern const prepared lock_due;     ///< those of them that nobody else has in hand
+extern const prepared next_due;     ///< the job that is next, from $1 on
+extern const prepared queues_named; ///< with their counts
+extern const prepared queues_all;   ///< the same
+extern const prepared lock_queue;   ///< until the end of the transaction
+extern const prepared new_ids;      ///< $1 of them
+extern const prepared lock_digests; ///< jobs that hold a key, by its digest
+extern const prepared lock_leases;  ///< jobs by their leases
+extern const prepared lock_ids;     ///< a job, and who holds the key of it if that is dead
+extern const prepared lock_first;   ///< the first of a queue that nobody else has in hand
+extern const prepared find_job;     ///< one job
+extern const prepared list_jobs;    ///< of one state, behind a place
+extern const prepared oldest_jobs;  ///< the first of each rank
+extern const prepared purge_jobs;   ///< deletes what is not in progress, and counts it
+extern const prepared tokens_known; ///< of one queue
+extern const prepared insert_jobs;  ///< those whose keys are free
+extern const prepared update_jobs;
+extern const prepared delete_jobs;
+extern const prepared insert_tokens; ///< unless they hold
+extern const prepared trim_tokens;   ///< those that end by $1, and the oldest beyond $2
+extern const prepared save_queue;
+extern const prepared add_counts;
+extern const prepared lock_schema; ///< who makes queues takes turns
+extern const prepared count_queues;
+extern const prepared lock_unused; ///< a queue without jobs that is set to nothing
+extern const prepared lock_counts;
+extern const prepared still_unused;
+extern const prepared drop_tokens;
+extern const prepared drop_counts;
+extern const prepared drop_queue;
+extern const prepared make_queue;
+extern const prepared have_jobs;    ///< of the queues named, those with jobs to be taken
+extern const prepared next_due_job; ///< what ends first, and the name of its queue
+extern const prepared notify;
+
+} // namespace sql
+
+/// Brings the schema to the version that this program knows. Several servers may do it at once.
+/// Throws store_error, also if a newer program has changed it.
+rota::task<void> migrate(postgres_connection* on);
+
+/// Prepares all statements above on a connection to a schema of that version.
+rota::task<void> prepare_statements(postgres_connection* on);
+
+} // namespace jobs

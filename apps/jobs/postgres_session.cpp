@@ -1,0 +1,348 @@
+#include "postgres_session.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include <rota/errors.hpp>
+#include <rota/sleep.hpp>
+
+#include "postgres_load.hpp"
+#include "postgres_schema.hpp"
+
+namespace jobs {
+namespace {
+
+constexpr std::size_t ended_at_once = 1'000;
+/// How often a transaction is run that others get in the way of.
+constexpr int attempts_max = 20;
+/// Room in a queue below which who adds takes turns, so that its limit is kept to the job. More
+/// than what all connections together add at once.
+constexpr std::uint64_t room_for_all = 20'000;
+
+/// Of a transaction that has been undone only because of others (SQLSTATE): serialization failure,
+/// deadlock, lock not had in time, unique key, foreign key (a queue that was dropped).
+bool may_try_again(const std::string& code) {
+    constexpr std::array<std::string_view, 5> codes{"40001", "40P01", "55P03", "23505", "23503"};
+    return std::ranges::find(codes, code) != codes.end();
+}
+
+/// Of a commit: certainly nothing has been done.
+bool certainly_undone(const std::string& code) {
+    return code.starts_with("40") || code.starts_with("23");
+}
+
+/// What another connection may do: this one's server takes no changes, or does not know our
+/// statements or tables any more.
+bool needs_another_session(const std::string& code) {
+    return code == "25006" || code == "26000" || code == "42P01";
+}
+
+std::chrono::milliseconds pause_before(int attempt) {
+    thread_local std::minstd_rand random(std::random_device{}());
+    const int most = std::min(1 << std::min(attempt, 8), 200);
+    return std::chrono::milliseconds(static_cast<int>(random() % static_cast<unsigned>(most)));
+}
+
+} // namespace
+
+postgres_session::postgres_session(postgres_connection& over, store_limits limits,
+                                   id_source lease_ids, std::int64_t shard, teller tell)
+    : over_(over), limits_(limits), lease_ids_(std::move(lease_ids)), shard_(shard),
+      tell_(std::move(tell)) {}
+
+// --- Before the rules ---
+
+std::vector<std::string> postgres_session::missing(const postgres_needs& needs,
+                                                   const postgres_table& rows) const {
+    std::vector<std::string> result;
+    for (const auto& [name, what] : needs.queues) {
+        if (what.open && rows.queue_named(name) == nullptr && !refused_.contains(name))
+            result.push_back(name);
+    }
+    return result;
+}
+
+/// True if somebody who has not taken turns should have.
+bool postgres_session::crowded(const postgres_needs& needs, const postgres_table& rows) {
+    bool result = false;
+    for (const auto& [name, what] : needs.queues) {
+        const queue_row* const queue = rows.queue_named(name);
+        if (what.digests.empty() || queue == nullptr)
+            continue;
+        const queue_counts& c = queue->counts;
+        const std::uint64_t limit =
+            queue->settings.max_jobs != 0 ? queue->settings.max_jobs : limits_.jobs_max;
+        const std::uint64_t there = c.queued + c.delayed + c.in_progress + c.dead;
+        if (there + what.digests.size() + room_for_all < limit) {
+            crowded_.erase(name);
+        } else {
+            result |= crowded_.insert(name).second;
+        }
+    }
+    return result;
+}
+
+// --- One transaction ---
+
+rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<postgres_step*>* steps,
+                                                                const postgres_needs* needs,
+                                                                bool due_ended) {
+    const bool reading = steps->front()->kind() == step_kind::reading;
+    postgres_load loaded(over_);
+    loaded.ask_for(*needs, !due_ended, crowded_);
+    if (reading)
+        over_.send_text(sql::commit);
+    rota::task<std::vector<postgres_result>> bringing = reading ? over_.sync() : over_.flush();
+    const std::vector<postgres_result> results = co_await std::move(bringing);
+    require_ok(results);
+    loaded.take(results);
+    if (loaded.due())
+        co_return verdict::end_due;
+    missing_ = missing(*needs, loaded.rows());
+    if (!missing_.empty())
+        co_return verdict::make_queues;
+    if (crowded(*needs, loaded.rows()))
+        co_return verdict::again;
+    store_limits limits = limits_;
+    limits.queues_max = 0; // those that may be made have been made
+    ledger rules(loaded.rows(), limits, lease_ids_);
+    for (postgres_step* const each : *steps)
+        each->run(rules);
+    rules.flush();
+    if (reading)
+        co_return verdict::done; // whatever else is due is somebody else's to end
+    rota::task<verdict> committing = commit(&loaded.rows(), needs->now, &committing_);
+    const verdict result = co_await std::move(committing);
+    if (result == verdict::done) {
+        new_tokens_ += loaded.rows().tokens_added();
+        tell_(rules.take_changes());
+    }
+    co_return result;
+}
+
+rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* rows, time_ms now,
+                                                               bool* committing) {
+    const std::vector<postgres_table::expected> expected = rows->write(over_, shard_, now);
+    if (!expected.empty()) {
+        rota::task<std::vector<postgres_result>> writing = over_.flush();
+        const std::vector<postgres_result> results = co_await std::move(writing);
+        require_ok(results);
+        for (const postgres_table::expected& each : expected) {
+            if (results.at(each.statement).affected() != each.rows)
+                co_return verdict::conflict; // somebody else has added it meanwhile
+        }
+    }
+    *committing = true;
+    over_.send_text(sql::commit);
+    rota::task<std::vector<postgres_result>> ending = over_.sync();
+    const std::vector<postgres_result> results = co_await std::move(ending);
+    // If anything before the commit was refused there was none.
+    *committing = std::all_of(results.begin(), results.end() - 1,
+                              [](const postgres_result& r) { return r.ok(); });
+    require_ok(results);
+    if (results.back().tag() != "COMMIT")
+        throw statement_refused("the job store's server has not committed", "40000");
+    *committing = false;
+    co_return verdict::done;
+}
+
+/// What attempt() has asked for.
+rota::task<postgres_session::verdict>
+postgres_session::prepare(verdict asked, const postgres_needs* needs, std::size_t steps) {
+    if (asked == verdict::end_due) {
+        std::size_t ended = 0;
+        do {
+            rota::task<std::size_t> ending = end_some(needs->now);
+            ended = co_await std::move(ending);
+        } while (ended != 0);
+    }
+    if (asked == verdict::make_queues) {
+        for (const std::string& name : missing_) {
+            rota::task<bool> making = make_queue(name);
+            const bool made = co_await std::move(making);
+            if (!made && steps > 1)
+                throw not_together("there are too many queues");
+            if (!made)
+                refused_.insert(name);
+        }
+    }
+    co_return verdict::done;
+}
+
+rota::task<void> postgres_session::run(std::vector<postgres_step*> steps) {
+    postgres_needs needs;
+    for (const postgres_step* const each : steps)
+        each->need(needs);
+    refused_.clear();
+    over_.set_patience(needs.patience);
+    bool due_ended = false;
+    for (int tries = 0; tries < attempts_max;) {
+        rota::task<verdict> trying = guard(attempt(&steps, &needs, due_ended));
+        verdict what = co_await std::move(trying);
+        if (what == verdict::done)
+            break;
+        if (what != verdict::conflict) {
+            due_ended |= what == verdict::end_due;
+            rota::task<verdict> preparing = guard(prepare(what, &needs, steps.size()));
+            what = co_await std::move(preparing);
+        }
+        if (what == verdict::conflict) {
+            if (++tries == attempts_max)
+                throw store_error("too many are at work on the same jobs in the job store: try "
+                                  "again");
+            rota::task<void> pausing = rota::sleep_for(pause_before(tries));
+            co_await std::move(pausing);
+        }
+    }
+    rota::task<void> trimming = trim_tokens(needs.now);
+    co_await std::move(trimming);
+}
+
+/// Runs a transaction. Unless it is done the connection is left without one: rolled back, or
+/// closed. Tells conflicts from failures, and what is known from what is not.
+rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict> transaction) {
+    committing_ = false;
+    verdict result = verdict::conflict;
+    std::optional<statement_refused> refusal;
+    std::string why;
+    try {
+        result = co_await std::move(transaction);
+        if (result == verdict::done)
+            co_return result;
+    } catch (const statement_refused& e) {
+        why = e.what();
+        committing_ = committing_ && !certainly_undone(e.code());
+        if (may_try_again(e.code())) {
+            result = verdict::conflict;
+        } else if (needs_another_session(e.code())) {
+            over_.close();
+        } else {
+            refusal = e;
+        }
+    } catch (const connection_lost& e) {
+        why = e.what();
+    } catch (const rota::operation_cancelled&) {
+        over_.close();
+        if (!committing_)
+            throw;
+        why = "this program ends";
+    } catch (...) {
+        over_.close();
+        throw;
+    }
+    if (committing_) {
+        over_.close();
+        throw outcome_unknown("it is not known whether this has been done: the job store's server "
+                              "was asked to commit and has not said that it did (" +
+                              why + ')');
+    }
+    if (!over_.is_open())
+        throw connection_lost(why);
+    rota::task<void> undoing = over_.roll_back();
+    co_await std::move(undoing);
+    if (refusal)
+        throw statement_refused(*refusal);
+    co_return result;
+}
+
+// --- What is due ---
+
+/// Others may be at it, too: each takes what nobody has in hand.
+rota::task<std::size_t> postgres_session::end_some(time_ms now) {
+    over_.send_text(sql::begin);
+    over_.send(sql::lock_due.name,
+               postgres_values().add(now).add(static_cast<std::int64_t>(ended_at_once)));
+    rota::task<std::vector<postgres_result>> locking = over_.flush();
+    const std::vector<postgres_result> locked = co_await std::move(locking);
+    require_ok(locked);
+    const postgres_result& due = locked.at(1);
+    postgres_table rows;
+    rows.load_jobs(due, nullptr);
+    std::set<std::string> names;
+    for (int i = 0; i < due.rows(); ++i)
+        names.emplace(due.text(i, 16));
+    over_.send(sql::queues_named.name, postgres_values().add_texts({names.begin(), names.end()}));
+    rota::task<std::vector<postgres_result>> counting = over_.flush();
+    const std::vector<postgres_result> counts = co_await std::move(counting);
+    require_ok(counts);
+    rows.load_queues(counts.at(0));
+    ledger rules(rows, limits_, lease_ids_);
+    rules.pass_time(now);
+    rules.flush();
+    bool ignored = false; // done or not: it is not what has been asked for
+    rota::task<verdict> committing = commit(&rows, now, &ignored);
+    (void)co_await std::move(committing);
+    tell_(rules.take_changes());
+    co_return static_cast<std::size_t>(due.rows());
+}
+
+// --- Queues ---
+
+/// False if there are too many. Who makes queues takes turns, so that their number is kept to.
+rota::task<bool> postgres_session::make_queue(std::string name) {
+    over_.send_text(sql::begin);
+    over_.send(sql::lock_schema.name);
+    over_.send(sql::count_queues.name);
+    rota::task<std::vector<postgres_result>> counting = over_.flush();
+    const std::vector<postgres_result> counted = co_await std::move(counting);
+    require_ok(counted);
+    bool room = counted.at(2).integer(0, 0) < static_cast<std::int64_t>(limits_.queues_max);
+    if (!room) {
+        rota::task<bool> dropping = drop_unused_queue();
+        room = co_await std::move(dropping);
+    }
+    if (room)
+        over_.send(sql::make_queue.name, postgres_values().add(std::string_view(name)));
+    over_.send_text(sql::commit);
+    rota::task<std::vector<postgres_result>> ending = over_.sync();
+    const std::vector<postgres_result> ended = co_await std::move(ending);
+    require_ok(ended);
+    co_return room;
+}
+
+/// One without jobs that is set to nothing. Who adds to it meanwhile counts that in rows which
+/// refer to the queue, so either this waits and sees the jobs, or the adding is run again.
+rota::task<bool> postgres_session::drop_unused_queue() {
+    over_.send(sql::lock_unused.name);
+    rota::task<std::vector<postgres_result>> finding = over_.flush();
+    const std::vector<postgres_result> found = co_await std::move(finding);
+    require_ok(found);
+    if (found.at(0).rows() == 0)
+        co_return false;
+    const std::int64_t number = found.at(0).integer(0, 0);
+    over_.send(sql::lock_counts.name, postgres_values().add(number));
+    over_.send(sql::still_unused.name, postgres_values().add(number));
+    rota::task<std::vector<postgres_result>> looking = over_.flush();
+    const std::vector<postgres_result> looked = co_await std::move(looking);
+    require_ok(looked);
+    if (looked.at(1).rows() == 0)
+        co_return false;
+    for (const sql::prepared* each : {&sql::drop_tokens, &sql::drop_counts, &sql::drop_queue})
+        over_.send(each->name, postgres_values().add(number));
+    co_return true;
+}
+
+// --- Tokens ---
+
+/// Now and then, by who adds some. What has been done stays so whatever becomes of this.
+rota::task<void> postgres_session::trim_tokens(time_ms now) {
+    if (new_tokens_ == 0 || new_tokens_ < limits_.tokens_max / 100)
+        co_return;
+    new_tokens_ = 0;
+    try {
+        over_.send(sql::trim_tokens.name,
+                   postgres_values().add(now).add(std::uint64_t{limits_.tokens_max}));
+        rota::task<std::vector<postgres_result>> trimming = over_.sync();
+        (void)co_await std::move(trimming);
+    } catch (const connection_lost&) {
+    } catch (const rota::operation_cancelled&) { // is closed now
+    }
+}
+
+} // namespace jobs

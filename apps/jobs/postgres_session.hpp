@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <rota/task.hpp>
+
+#include "ledger.hpp"
+#include "postgres_connection.hpp"
+#include "postgres_step.hpp"
+#include "postgres_table.hpp"
+
+namespace jobs {
+
+/// The server may have done what was asked, or not: the connection broke before it said so.
+class outcome_unknown : public store_error {
+public:
+    using store_error::store_error;
+};
+
+/// Some of the steps cannot be done with the others.
+class not_together : public store_error {
+public:
+    using store_error::store_error;
+};
+
+/// Does steps over one connection, each batch in one transaction: brings and locks the rows that
+/// they need, runs the rules over them, writes what has changed, commits. What other servers do at
+/// the same time is kept apart by the locks and the unique indexes; where two got into each other's
+/// way the transaction is undone and run again. Works under READ COMMITTED and anything stricter.
+/// For one routine at a time.
+class postgres_session {
+public:
+    /// Told what is in force.
+    using teller = std::function<void(const std::vector<change>&)>;
+
+    /// `over` outlives it. `shard`: where it adds up its counts.
+    postgres_session(postgres_connection& over, store_limits limits, id_source lease_ids,
+                     std::int64_t shard, teller tell);
+
+    /// Does the steps, of one kind, and tells; done() is left to the caller. Throws, nothing having
+    /// been done: connection_lost, statement_refused, not_together, store_error; else
+    /// outcome_unknown.
+    rota::task<void> run(std::vector<postgres_step*> steps);
+
+private:
+    enum class verdict : std::uint8_t {
+        done,
+        end_due,     ///< what is due has to be ended first
+        make_queues, ///< there are queues to be made first
+        again,       ///< as it is
+        conflict,    ///< others were in the way
+    };
+    rota::task<verdict> guard(rota::task<verdict> transaction);
+    rota::task<verdict> attempt(std::vector<postgres_step*>* steps, const postgres_needs* needs,
+                                bool due_ended);
+    rota::task<verdict> commit(postgres_table* rows, time_ms now, bool* committing);
+    rota::task<verdict> prepare(verdict asked, const postgres_needs* needs, std::size_t steps);
+    [[nodiscard]] std::vector<std::string> missing(const postgres_needs& needs,
+                                                   const postgres_table& rows) const;
+    [[nodiscard]] bool crowded(const postgres_needs& needs, const postgres_table& rows);
+    rota::task<std::size_t> end_some(time_ms now);
+    rota::task<bool> make_queue(std::string name);
+    rota::task<bool> drop_unused_queue();
+    rota::task<void> trim_tokens(time_ms now);
+
+    postgres_connection& over_;
+    const store_limits limits_;
+    const id_source lease_ids_;
+    const std::int64_t shard_;
+    const teller tell_;
+    std::set<std::string> crowded_;    // queues with little room left: who adds there takes turns
+    std::set<std::string> refused_;    // there are too many queues for these
+    std::vector<std::string> missing_; // to be made
+    bool committing_ = false;          // the server has been asked to
+    std::size_t new_tokens_ = 0;       // since they were trimmed
+};
+
+} // namespace jobs

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ledger.hpp"
+#include "store.hpp"
+
+namespace jobs {
+
+/// Which rows the rules will ask for: what a transaction has to bring, and to lock.
+struct postgres_needs {
+    struct of_queue {
+        bool open = false;                          ///< it is to be there
+        bool settings = false;                      ///< they will change
+        std::map<std::string, std::string> digests; ///< keys to be added, by their digests
+        std::vector<std::string> tokens;
+        std::vector<std::string> leases;
+        std::optional<std::uint64_t> locked_id;
+        std::optional<std::uint64_t> read_id;
+        std::size_t take_max = 0;
+        std::uint64_t take_bytes = 0;
+        std::optional<list_request> list;
+        bool oldest = false;
+        bool purge = false;
+    };
+    std::map<std::string, of_queue> queues; ///< in the order in which their rows are locked
+    std::size_t ids = 0;                    ///< for new jobs
+    bool all_queues = false;
+    bool next_due = false;
+    time_ms now = 0;
+    /// How long the server may take for a part of it.
+    std::chrono::milliseconds patience{15'000};
+};
+
+/// What may be done together, in one transaction.
+enum class step_kind : std::uint8_t {
+    adds,
+    leases,  ///< what becomes of them
+    single,  ///< by itself
+    reading, ///< by itself, changing nothing
+};
+
+/// One call of the store on its way through it: need() and run() as often as it is tried, then
+/// done() once, after which it may be gone.
+class postgres_step {
+public:
+    postgres_step(step_kind kind, std::size_t weight) noexcept : kind_(kind), weight_(weight) {}
+    postgres_step(const postgres_step&) = delete;
+    postgres_step& operator=(const postgres_step&) = delete;
+
+    [[nodiscard]] step_kind kind() const noexcept { return kind_; }
+    /// How many jobs it is about.
+    [[nodiscard]] std::size_t weight() const noexcept { return weight_; }
+
+    virtual void need(postgres_needs& all) const = 0;
+    virtual void run(ledger& on) = 0;
+    /// It is in force, or has not been done because of `error`.
+    virtual void done(std::exception_ptr error) noexcept = 0;
+
+    int broken = 0; ///< how many connections have broken with it; for who holds it
+
+protected:
+    ~postgres_step() = default;
+
+private:
+    const step_kind kind_;
+    const std::size_t weight_;
+};
+
+} // namespace jobs

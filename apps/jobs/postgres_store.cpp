@@ -1,0 +1,282 @@
+#include "postgres_store.hpp"
+
+#include <algorithm>
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <rota/owner_wait.hpp>
+#include <rota/routine.hpp>
+#include <rota/runnable.hpp>
+#include <rota/worker.hpp>
+
+namespace jobs {
+
+/// A routine that waits for its step. It can be cancelled until a connection takes that up.
+template <class Need, class Work>
+class postgres_store::call final : public rota::owner_wait, private postgres_step {
+public:
+    using result = std::invoke_result_t<Work&, ledger&>;
+
+    call(postgres_pool& by, step_kind kind, std::size_t weight, time_ms now, Need& need, Work& work)
+        : owner_wait("jobs::store"), postgres_step(kind, weight), by_(by), now_(now), need_(need),
+          work_(work), back_(*this) {}
+
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> self) {
+        return wait(self, [this] { return by_.submit(*this, error_); });
+    }
+    result await_resume() {
+        owner_wait::finish();
+        if (error_)
+            std::rethrow_exception(error_);
+        return std::move(*result_);
+    }
+
+private:
+    /// Comes back to the routine's worker.
+    struct way_back : rota::runnable {
+        explicit way_back(call& c) noexcept : rota::runnable(&arrive), of(c) {}
+        static void arrive(rota::runnable& self) noexcept {
+            static_cast<way_back&>(self).of.complete();
+        }
+        call& of;
+    };
+
+    void need(postgres_needs& all) const override {
+        all.now = std::max(all.now, now_);
+        need_(all);
+    }
+    void run(ledger& on) override { result_.emplace(work_(on)); }
+    void done(std::exception_ptr error) noexcept override {
+        error_ = std::move(error);
+        owner().home().post(back_);
+    }
+    bool withdraw() noexcept override { return by_.withdraw(*this); }
+
+    postgres_pool& by_;
+    const time_ms now_;
+    Need& need_;
+    Work& work_;
+    std::exception_ptr error_;
+    std::optional<result> result_;
+    way_back back_;
+};
+
+/// A step that nobody waits for: deletes itself.
+class postgres_store::detached final : public postgres_step {
+public:
+    detached(std::string queue, std::vector<std::string> leases, bool sent, time_ms now)
+        : postgres_step(step_kind::leases, leases.size()), queue_(std::move(queue)),
+          leases_(std::move(leases)), sent_(sent), now_(now) {}
+    void need(postgres_needs& all) const override {
+        all.now = std::max(all.now, now_);
+        auto& ids = all.queues[queue_].leases;
+        ids.insert(ids.end(), leases_.begin(), leases_.end());
+    }
+    void run(ledger& on) override { on.put_back(queue_, leases_, sent_, now_); }
+    void done(std::exception_ptr) noexcept override { delete this; }
+
+private:
+    const std::string queue_;
+    const std::vector<std::string> leases_;
+    const bool sent_;
+    const time_ms now_;
+};
+
+template <class Need, class Work>
+rota::task<std::invoke_result_t<Work&, ledger&>>
+postgres_store::perform(step_kind kind, std::size_t weight, time_ms now, Need need, Work work) {
+    call<Need, Work> waiting(*pool_, kind, weight, now, need, work);
+    auto result = co_await waiting;
+    co_return std::move(result);
+}
+
+postgres_store::postgres_store(rota::io::context& on, const std::string& url, store_limits limits,
+                               postgres_options options, id_source lease_ids)
+    : limits_(limits) {
+    if (!is_postgres_url(url))
+        throw store_error("this is no URL of a PostgreSQL database");
+    pool_ = std::make_unique<postgres_pool>(
+        on, url, postgres_pool::options{options.connections, limits, std::move(lease_ids)},
+        [this](const std::vector<change>& what) { tell(what); });
+}
+
+postgres_store::~postgres_store() = default;
+
+void postgres_store::listen(store_listener* to) noexcept {
+    const std::lock_guard guard(listener_lock_);
+    listener_ = to;
+}
+
+void postgres_store::tell(const std::vector<change>& what) noexcept {
+    const std::lock_guard guard(listener_lock_);
+    if (listener_ != nullptr && !what.empty())
+        listener_->changed(what);
+}
+
+// --- Steps. What they are made of is used again if they have to be tried again. ---
+
+rota::task<std::vector<add_result>> postgres_store::add(std::string queue,
+                                                        std::vector<new_job> jobs,
+                                                        std::optional<idempotency> token,
+                                                        time_ms now) {
+    struct contents {
+        std::string queue;
+        std::vector<new_job> jobs;
+        std::optional<idempotency> token;
+    };
+    const auto what = std::make_shared<const contents>(
+        contents{std::move(queue), std::move(jobs), std::move(token)});
+    return perform(
+        step_kind::adds, what->jobs.size(), now,
+        [what](postgres_needs& all) {
+            auto& of = all.queues[what->queue];
+            of.open = true;
+            for (const new_job& job : what->jobs)
+                of.digests.emplace(digest_of(job.key), job.key);
+            if (what->token)
+                of.tokens.push_back(what->token->token);
+            all.ids += what->jobs.size();
+        },
+        [what, now](ledger& on) { return on.add(what->queue, what->jobs, what->token, now); });
+}
+
+rota::task<std::vector<std::vector<taken_job>>>
+postgres_store::take(std::string queue, std::vector<take_request> wanted, time_ms now) {
+    std::size_t max = 0;
+    for (const take_request& each : wanted)
+        max += each.max;
+    const std::uint64_t bytes = wanted.size() * std::uint64_t{limits_.take_bytes_max};
+    return perform(
+        step_kind::single, max, now,
+        [queue, max, bytes](postgres_needs& all) {
+            all.queues[queue].take_max = max;
+            all.queues[queue].take_bytes = bytes;
+        },
+        [queue, wanted = std::move(wanted), now](ledger& on) {
+            return on.take(queue, wanted, now);
+        });
+}
+
+rota::task<acknowledged> postgres_store::settle(std::string queue, std::vector<std::string> acks,
+                                                std::vector<retry> retries, time_ms now) {
+    std::vector<std::string> leases = acks;
+    for (const retry& each : retries)
+        leases.push_back(each.lease_id);
+    const std::size_t weight = leases.size();
+    return perform(
+        step_kind::leases, weight, now,
+        [queue, leases = std::move(leases)](postgres_needs& all) {
+            auto& ids = all.queues[queue].leases;
+            ids.insert(ids.end(), leases.begin(), leases.end());
+        },
+        [queue, acks = std::move(acks), retries = std::move(retries), now](ledger& on) {
+            return on.settle(queue, acks, retries, now);
+        });
+}
+
+rota::task<extended> postgres_store::extend(std::string queue, std::vector<std::string> leases,
+                                            std::int64_t lease_ms, time_ms now) {
+    const auto ids = std::make_shared<const std::vector<std::string>>(std::move(leases));
+    return perform(
+        step_kind::leases, ids->size(), now,
+        [queue, ids](postgres_needs& all) {
+            auto& wanted = all.queues[queue].leases;
+            wanted.insert(wanted.end(), ids->begin(), ids->end());
+        },
+        [queue, ids, lease_ms, now](ledger& on) { return on.extend(queue, *ids, lease_ms, now); });
+}
+
+void postgres_store::put_back(std::string queue, std::vector<std::string> leases, bool sent,
+                              time_ms now) noexcept {
+    try {
+        auto what = std::make_unique<detached>(std::move(queue), std::move(leases), sent, now);
+        std::exception_ptr error;
+        if (pool_->submit(*what, error))
+            (void)what.release(); // NOLINT(bugprone-unused-return-value): deletes itself
+    } catch (...) {               // the leases end by themselves
+    }
+}
+
+rota::task<time_ms> postgres_store::pass_time(time_ms now) {
+    return perform(
+        step_kind::reading, 1, now, [](postgres_needs& all) { all.next_due = true; },
+        [now](ledger& on) { return on.pass_time(now); });
+}
+
+rota::task<std::optional<queue_info>> postgres_store::describe(std::string queue, time_ms now) {
+    return perform(
+        step_kind::reading, 1, now,
+        [queue](postgres_needs& all) { all.queues[queue].oldest = true; },
+        [queue, now](ledger& on) { return on.describe(queue, now); });
+}
+
+rota::task<std::vector<queue_info>> postgres_store::queues(time_ms now) {
+    return perform(
+        step_kind::reading, 1, now, [](postgres_needs& all) { all.all_queues = true; },
+        [now](ledger& on) { return on.queues(now); });
+}
+
+rota::task<job_list> postgres_store::list(std::string queue, list_request what, time_ms now) {
+    return perform(
+        step_kind::reading, 1, now,
+        [queue, what](postgres_needs& all) { all.queues[queue].list = what; },
+        [queue, what, now](ledger& on) { return on.list(queue, what, now); });
+}
+
+rota::task<std::optional<job_info>> postgres_store::find(std::string queue, std::uint64_t id,
+                                                         time_ms now) {
+    return perform(
+        step_kind::reading, 1, now,
+        [queue, id](postgres_needs& all) { all.queues[queue].read_id = id; },
+        [queue, id, now](ledger& on) { return on.find(queue, id, now); });
+}
+
+rota::task<bool> postgres_store::remove(std::string queue, std::uint64_t id, time_ms now) {
+    return perform(
+        step_kind::single, 1, now,
+        [queue, id](postgres_needs& all) { all.queues[queue].locked_id = id; },
+        [queue, id, now](ledger& on) { return on.remove(queue, id, now); });
+}
+
+rota::task<bool> postgres_store::configure(std::string queue, queue_settings to, time_ms now) {
+    return perform(
+        step_kind::single, 1, now,
+        [queue](postgres_needs& all) {
+            all.queues[queue].open = true;
+            all.queues[queue].settings = true;
+        },
+        [queue, to, now](ledger& on) { return on.configure(queue, to, now); });
+}
+
+rota::task<bool> postgres_store::pause(std::string queue, bool paused, time_ms now) {
+    return perform(
+        step_kind::single, 1, now,
+        [queue](postgres_needs& all) {
+            all.queues[queue].open = true;
+            all.queues[queue].settings = true;
+        },
+        [queue, paused, now](ledger& on) { return on.pause(queue, paused, now); });
+}
+
+rota::task<std::uint64_t> postgres_store::purge(std::string queue, time_ms now) {
+    return perform(
+        step_kind::single, 1, now,
+        [queue](postgres_needs& all) {
+            all.queues[queue].purge = true;
+            all.patience = std::chrono::minutes(10); // there may be millions
+        },
+        [queue, now](ledger& on) { return on.purge(queue, now); });
+}
+
+rota::task<revived> postgres_store::retry_dead(std::string queue, std::uint64_t id, time_ms now) {
+    return perform(
+        step_kind::single, 1, now,
+        [queue, id](postgres_needs& all) { all.queues[queue].locked_id = id; },
+        [queue, id, now](ledger& on) { return on.retry_dead(queue, id, now); });
+}
+
+} // namespace jobs

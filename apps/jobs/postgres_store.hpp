@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <rota/io/context.hpp>
+
+#include "postgres_pool.hpp"
+#include "store.hpp"
+
+namespace jobs {
+
+struct postgres_options {
+    std::size_t connections = 4; ///< at once, for steps
+};
+
+/// Queues in a database that speaks PostgreSQL's protocol, shared by all servers that are given
+/// the same URL. Is made without waiting: while the database cannot be had, steps are refused with
+/// the reason.
+///
+/// Each step is a transaction, or shares one with others of its kind (postgres_session.hpp). Times
+/// are the callers', so the clocks of servers that share queues should agree to well below a lease.
+class postgres_store final : public store {
+public:
+    /// `on` outlives it. Throws store_error for a URL that libpq does not understand.
+    postgres_store(rota::io::context& on, const std::string& url, store_limits limits = {},
+                   postgres_options options = {}, id_source lease_ids = random_id);
+    /// Does what has been submitted, if that can be done within some seconds. Not from a routine.
+    ~postgres_store() override;
+
+    void listen(store_listener* to) noexcept override;
+    rota::task<std::vector<add_result>> add(std::string queue, std::vector<new_job> jobs,
+                                            std::optional<idempotency> token, time_ms now) override;
+    rota::task<std::vector<std::vector<taken_job>>>
+    take(std::string queue, std::vector<take_request> wanted, time_ms now) override;
+    rota::task<acknowledged> settle(std::string queue, std::vector<std::string> acks,
+                                    std::vector<retry> retries, time_ms now) override;
+    rota::task<extended> extend(std::string queue, std::vector<std::string> leases,
+                                std::int64_t lease_ms, time_ms now) override;
+    void put_back(std::string queue, std::vector<std::string> leases, bool sent,
+                  time_ms now) noexcept override;
+    rota::task<time_ms> pass_time(time_ms now) override;
+    rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) override;
+    rota::task<std::vector<queue_info>> queues(time_ms now) override;
+    rota::task<job_list> list(std::string queue, list_request what, time_ms now) override;
+    rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,
+                                             time_ms now) override;
+    rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now) override;
+    rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) override;
+    rota::task<bool> pause(std::string queue, bool paused, time_ms now) override;
+    rota::task<std::uint64_t> purge(std::string queue, time_ms now) override;
+    rota::task<revived> retry_dead(std::string queue, std::uint64_t id, time_ms now) override;
+
+private:
+    template <class Need, class Work>
+    class call;
+    class detached;
+    template <class Need, class Work>
+    rota::task<std::invoke_result_t<Work&, ledger&>> perform(step_kind kind, std::size_t weight,
+                                                             time_ms now, Need need, Work work);
+    void tell(const std::vector<change>& what) noexcept;
+
+    const store_limits limits_;
+    std::mutex listener_lock_; // guards what follows; held while it is told
+    store_listener* listener_ = nullptr;
+
+    std::unique_ptr<postgres_pool> pool_; // last: it uses all of the above
+};
+
+} // namespace jobs

@@ -1,0 +1,313 @@
+#include "postgres_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include <openssl/evp.h>
+
+#include "postgres_schema.hpp"
+
+namespace jobs {
+namespace {
+
+std::uint64_t unsigned_at(const postgres_result& rows, int row, int column) noexcept {
+    return static_cast<std::uint64_t>(rows.integer(row, column));
+}
+
+// What is counted, in the order of the columns.
+constexpr std::array counted{
+    &queue_counts::queued,   &queue_counts::delayed, &queue_counts::in_progress,
+    &queue_counts::dead,     &queue_counts::added,   &queue_counts::completed,
+    &queue_counts::failures, &queue_counts::expired, &queue_counts::duplicates,
+};
+
+job_row job_at(const postgres_result& rows, int i) {
+    job_row job;
+    job.queue = unsigned_at(rows, i, 0);
+    job.id = unsigned_at(rows, i, 1);
+    job.state = static_cast<job_state>(rows.integer(i, 2));
+    job.rank = static_cast<std::uint8_t>(rows.integer(i, 3));
+    job.attempts = static_cast<std::uint32_t>(rows.integer(i, 4));
+    job.duplicates = static_cast<std::uint32_t>(rows.integer(i, 5));
+    job.added_at = rows.integer(i, 6);
+    job.since = rows.integer(i, 7);
+    job.due = rows.integer(i, 8);
+    job.queued_ms = rows.integer(i, 9);
+    job.in_progress_ms = rows.integer(i, 10);
+    return job;
+}
+
+} // namespace
+
+std::string digest_of(std::string_view key) {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    if (EVP_Digest(key.data(), key.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+        throw store_error("cannot compute the SHA-256 of a key");
+    return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
+// --- Loading ---
+
+void postgres_table::load_queues(const postgres_result& rows) {
+    for (int i = 0; i < rows.rows(); ++i) {
+        queue_row queue;
+        queue.number = unsigned_at(rows, i, 0);
+        queue.name = std::make_shared<const std::string>(rows.text(i, 1));
+        queue.settings = {unsigned_at(rows, i, 2), static_cast<std::uint32_t>(rows.integer(i, 3)),
+                          rows.integer(i, 4), unsigned_at(rows, i, 5), rows.integer(i, 6) != 0};
+        int column = 7;
+        for (const auto each : counted)
+            queue.counts.*each = unsigned_at(rows, i, column++);
+        queue.counts.queued_ms = rows.integer(i, column++);
+        queue.counts.in_progress_ms = rows.integer(i, column);
+        const std::uint64_t number = queue.number;
+        loaded_queues_.emplace(number, std::move(queue));
+    }
+}
+
+void postgres_table::load_jobs(const postgres_result& rows,
+                               const std::map<std::string, std::string>* keys) {
+    for (int i = 0; i < rows.rows(); ++i) {
+        const job_row job = job_at(rows, i);
+        if (rows_.find(job.queue, job.id))
+            continue; // asked for twice
+        std::string key(rows.text(i, 13));
+        if (keys != nullptr)
+            key = keys->at(std::string(rows.text(i, 12)));
+        rows_.insert(job, std::move(key), std::string(rows.text(i, 14)));
+        rows_.update(job, rows.text(i, 11));
+        rows_.set_error(job, rows.text(i, 15));
+    }
+}
+
+void postgres_table::load_tokens(const postgres_result& rows) {
+    for (int i = 0; i < rows.rows(); ++i) {
+        rows_.insert_token(unsigned_at(rows, i, 0), rows.text(i, 1),
+                           {unsigned_at(rows, i, 2), unsigned_at(rows, i, 3), rows.integer(i, 4)});
+    }
+}
+
+void postgres_table::load_ids(const postgres_result& rows) {
+    for (int i = 0; i < rows.rows(); ++i)
+        ids_.push_back(unsigned_at(rows, i, 0));
+    std::ranges::sort(ids_, std::greater<>());
+}
+
+void postgres_table::load_purged(const std::string& queue, const postgres_result& counts) {
+    for (auto& [number, row] : loaded_queues_) {
+        if (*row.name != queue)
+            continue;
+        row.counts.queued = row.counts.delayed = row.counts.dead = 0;
+        for (int i = 0; i < counts.rows(); ++i) {
+            const auto state = static_cast<job_state>(counts.integer(i, 0));
+            (state == job_state::queued    ? row.counts.queued
+             : state == job_state::delayed ? row.counts.delayed
+                                           : row.counts.dead) = unsigned_at(counts, i, 1);
+        }
+    }
+}
+
+const queue_row* postgres_table::queue_named(const std::string& name) const {
+    for (const auto& [number, row] : loaded_queues_) {
+        if (*row.name == name)
+            return &row;
+    }
+    return nullptr;
+}
+
+// --- For the rules ---
+
+std::vector<queue_row> postgres_table::queues() {
+    std::vector<queue_row> rows;
+    for (const auto& [number, row] : loaded_queues_)
+        rows.push_back(row);
+    return rows;
+}
+
+void postgres_table::save(const queue_row& queue) {
+    saved_queues_.insert_or_assign(queue.number, queue);
+}
+
+void postgres_table::erase_queue(std::uint64_t) {
+    throw store_error("the job store's rules went beyond what they were given");
+}
+
+std::uint64_t postgres_table::new_id(queue_row&) {
+    if (ids_.empty())
+        throw store_error("the job store's rules went beyond what they were given");
+    const std::uint64_t id = ids_.back();
+    ids_.pop_back();
+    return id;
+}
+
+void postgres_table::insert(const job_row& job, std::string key, std::string payload) {
+    inserted_.emplace(job.queue, job.id);
+    rows_.insert(job, std::move(key), std::move(payload));
+}
+
+void postgres_table::update(const job_row& job, std::optional<std::string_view> lease) {
+    rows_.update(job, lease);
+    const place at{job.queue, job.id};
+    if (inserted_.contains(at))
+        return;
+    changes& what = changed_[at];
+    if (lease)
+        what.lease = *lease;
+}
+
+void postgres_table::set_error(const job_row& job, std::string_view error) {
+    rows_.set_error(job, error);
+    changed_[{job.queue, job.id}].error = error;
+}
+
+void postgres_table::erase(const job_row& job) {
+    rows_.erase(job);
+    const place at{job.queue, job.id};
+    changed_.erase(at);
+    if (inserted_.erase(at) == 0)
+        erased_.push_back(static_cast<std::int64_t>(job.id));
+}
+
+void postgres_table::insert_token(std::uint64_t queue, std::string_view token, token_row row) {
+    rows_.insert_token(queue, token, row);
+    new_tokens_.insert_or_assign({queue, std::string(token)}, row);
+}
+
+std::size_t postgres_table::left_in(job_state state, const std::string& queue) {
+    const queue_row* const row = queue_named(queue);
+    return row == nullptr ? 0 : rows_.list(row->number, state, {}, SIZE_MAX).size();
+}
+
+// --- Writing ---
+
+bool postgres_table::unchanged() const noexcept {
+    return inserted_.empty() && changed_.empty() && erased_.empty() && new_tokens_.empty() &&
+           saved_queues_.empty();
+}
+
+void postgres_table::write_inserted(postgres_connection& to) {
+    struct inserted {
+        job_row row;
+        std::string digest;
+        job_texts texts;
+    };
+    std::vector<inserted> jobs;
+    for (const auto& [queue, id] : inserted_) {
+        const job_row row = *rows_.find(queue, id);
+        job_texts texts = rows_.texts(row);
+        std::string digest = digest_of(texts.key);
+        jobs.push_back({row, std::move(digest), std::move(texts)});
+    }
+    std::ranges::sort(jobs, {}, [](const inserted& job) {
+        return std::pair<std::uint64_t, std::string_view>(job.row.queue, job.digest);
+    });
+    std::array<std::vector<std::int64_t>, 7> numbers;
+    std::array<std::vector<std::optional<std::string_view>>, 3> texts;
+    for (const inserted& job : jobs) {
+        std::size_t column = 0;
+        for (const std::int64_t value :
+             {static_cast<std::int64_t>(job.row.queue), static_cast<std::int64_t>(job.row.id),
+              static_cast<std::int64_t>(job.row.state), std::int64_t{job.row.rank},
+              std::int64_t{job.row.duplicates}, job.row.added_at, job.row.due})
+            numbers[column++].push_back(value);
+        texts[0].emplace_back(job.digest);
+        texts[1].emplace_back(job.texts.key);
+        texts[2].emplace_back(job.texts.payload);
+    }
+    postgres_values values;
+    for (const auto& column : numbers)
+        values.add(column);
+    for (const auto& column : texts)
+        values.add_bytes(column);
+    to.send(sql::insert_jobs.name, values);
+}
+
+void postgres_table::write_changed(postgres_connection& to) {
+    std::array<std::vector<std::int64_t>, 8> numbers;
+    std::array<std::vector<std::optional<std::string_view>>, 2> texts;
+    for (const auto& [at, what] : changed_) {
+        const job_row job = *rows_.find(at.first, at.second);
+        std::size_t column = 0;
+        for (const std::int64_t value :
+             {static_cast<std::int64_t>(job.id), static_cast<std::int64_t>(job.state),
+              std::int64_t{job.attempts}, std::int64_t{job.duplicates}, job.since, job.due,
+              job.queued_ms, job.in_progress_ms})
+            numbers[column++].push_back(value);
+        texts[0].push_back(what.lease);
+        texts[1].push_back(what.error);
+    }
+    postgres_values values;
+    for (const auto& column : numbers)
+        values.add(column);
+    for (const auto& column : texts)
+        values.add_bytes(column);
+    to.send(sql::update_jobs.name, values);
+}
+
+/// Who counts last holds the row for the shortest time.
+void postgres_table::write_counts(postgres_connection& to, std::int64_t shard) {
+    for (const auto& [number, now] : saved_queues_) {
+        const queue_row& before = loaded_queues_.at(number);
+        if (now.settings != before.settings) {
+            to.send(sql::save_queue.name, postgres_values()
+                                              .add(number)
+                                              .add(now.settings.max_jobs)
+                                              .add(std::uint64_t{now.settings.max_attempts})
+                                              .add(now.settings.lease_ms)
+                                              .add(now.settings.payload_bytes_max)
+                                              .add(std::uint64_t{now.settings.paused}));
+        }
+    }
+    for (const auto& [number, now] : saved_queues_) {
+        const queue_counts& before = loaded_queues_.at(number).counts;
+        if (now.counts == before)
+            continue;
+        postgres_values values;
+        values.add(number).add(shard);
+        for (const auto each : counted) // what was loaded may be behind: only the difference counts
+            values.add(now.counts.*each - before.*each);
+        values.add(now.counts.queued_ms - before.queued_ms);
+        values.add(now.counts.in_progress_ms - before.in_progress_ms);
+        to.send(sql::add_counts.name, values);
+    }
+}
+
+std::vector<postgres_table::expected> postgres_table::write(postgres_connection& to,
+                                                            std::int64_t shard, time_ms now) {
+    std::vector<expected> result;
+    std::size_t sent = 0;
+    if (!changed_.empty()) {
+        write_changed(to);
+        ++sent;
+    }
+    if (!erased_.empty()) {
+        to.send(sql::delete_jobs.name, postgres_values().add(erased_));
+        ++sent;
+    }
+    if (!inserted_.empty()) {
+        write_inserted(to);
+        result.push_back({sent++, inserted_.size()});
+    }
+    if (!new_tokens_.empty()) {
+        std::array<std::vector<std::int64_t>, 4> numbers;
+        std::vector<std::optional<std::string_view>> tokens;
+        for (const auto& [name, row] : new_tokens_) {
+            numbers[0].push_back(static_cast<std::int64_t>(name.first));
+            tokens.emplace_back(name.second);
+            numbers[1].push_back(static_cast<std::int64_t>(row.fingerprint));
+            numbers[2].push_back(static_cast<std::int64_t>(row.id));
+            numbers[3].push_back(row.expires_at);
+        }
+        postgres_values values;
+        values.add(numbers[0]).add_bytes(tokens);
+        values.add(numbers[1]).add(numbers[2]).add(numbers[3]).add(now);
+        to.send(sql::insert_tokens.name, values);
+        result.push_back({sent, new_tokens_.size()});
+    }
+    write_counts(to, shard);
+    return result;
+}
+
+} // namespace jobs

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "memory_table.hpp"
+#include "postgres_connection.hpp"
+#include "table.hpp"
+
+namespace jobs {
+
+/// What is unique about a key: 32 bytes (SHA-256), since keys may be longer than an index takes.
+[[nodiscard]] std::string digest_of(std::string_view key);
+
+/// The rows that one transaction has in hand, for a ledger to work on: first they are load()ed,
+/// locked as need be; then the rules run over them as over any other table; last, write() sends
+/// what has become of them. Knows nothing of other rows: who loads sees to it that the rules ask
+/// for none. One thread at a time.
+class postgres_table final : public table {
+public:
+    // -- before the rules
+
+    /// Rows of the queue columns.
+    void load_queues(const postgres_result& rows);
+    /// Rows of the job columns. `keys`, by their digests, where the rows have none; null: the rules
+    /// do not ask for keys, or the rows have them.
+    void load_jobs(const postgres_result& rows, const std::map<std::string, std::string>* keys);
+    void load_tokens(const postgres_result& rows);
+    void load_ids(const postgres_result& rows);
+    /// Has been purged: these counts are what there was.
+    void load_purged(const std::string& queue, const postgres_result& counts);
+    [[nodiscard]] const queue_row* queue_named(const std::string& name) const;
+
+    // -- after the rules
+
+    /// One of the statements that add what may be there meanwhile, and how many rows it has to add.
+    struct expected {
+        std::size_t statement;
+        std::size_t rows;
+    };
+    /// Sends what has changed; `shard` is where this connection counts.
+    std::vector<expected> write(postgres_connection& to, std::int64_t shard, time_ms now);
+    [[nodiscard]] bool unchanged() const noexcept;
+    [[nodiscard]] std::size_t tokens_added() const noexcept { return new_tokens_.size(); }
+    /// How many jobs that were loaded in this state are so still.
+    [[nodiscard]] std::size_t left_in(job_state state, const std::string& queue);
+
+    // -- for the rules
+    std::vector<queue_row> queues() override;
+    void save(const queue_row& queue) override;
+    void erase_queue(std::uint64_t number) override;
+    std::optional<job_row> find(std::uint64_t queue, std::uint64_t id) override {
+        return rows_.find(queue, id);
+    }
+    std::optional<job_row> find_key(std::uint64_t queue, std::string_view key) override {
+        return rows_.find_key(queue, key);
+    }
+    std::optional<job_row> find_lease(std::string_view lease) override {
+        return rows_.find_lease(lease);
+    }
+    job_texts texts(const job_row& job) override { return rows_.texts(job); }
+    std::vector<job_row> list(std::uint64_t queue, job_state state, position after,
+                              std::size_t limit) override {
+        return rows_.list(queue, state, after, limit);
+    }
+    std::vector<job_row> due(time_ms now, std::size_t limit) override {
+        return rows_.due(now, limit);
+    }
+    time_ms next_due() override { return rows_.next_due(); }
+    std::uint64_t new_id(queue_row& queue) override;
+    void insert(const job_row& job, std::string key, std::string payload) override;
+    void update(const job_row& job, std::optional<std::string_view> lease) override;
+    void set_error(const job_row& job, std::string_view error) override;
+    void erase(const job_row& job) override;
+    /// Has been done by the statement that purges.
+    void erase_all(std::uint64_t, job_state) override {}
+    std::optional<token_row> find_token(std::uint64_t queue, std::string_view token) override {
+        return rows_.find_token(queue, token);
+    }
+    void insert_token(std::uint64_t queue, std::string_view token, token_row row) override;
+    /// Is done now and then, by who owns the connections.
+    void drop_tokens(time_ms, std::size_t) override {}
+
+private:
+    using place = std::pair<std::uint64_t, std::uint64_t>; // queue, id
+    struct changes {
+        std::optional<std::string> lease; // a new one; empty: none any more
+        std::optional<std::string> error;
+    };
+    void write_inserted(postgres_connection& to);
+    void write_changed(postgres_connection& to);
+    void write_counts(postgres_connection& to, std::int64_t shard);
+
+    memory_table rows_;
+    std::map<std::uint64_t, queue_row> loaded_queues_; // as they were
+    std::map<std::uint64_t, queue_row> saved_queues_;  // as they are
+    std::set<place> inserted_;
+    std::map<place, changes> changed_; // of those that had been there
+    std::vector<std::int64_t> erased_;
+    std::map<std::pair<std::uint64_t, std::string>, token_row> new_tokens_;
+    std::vector<std::uint64_t> ids_; // to be given out, from the back
+};
+
+} // namespace jobs

@@ -1,0 +1,193 @@
+#include "jobs/postgres_store.hpp"
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <rota/sleep.hpp>
+#include <rota/task_group.hpp>
+
+#include "postgres_schemas.hpp"
+
+using namespace jobs;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr time_ms now = 1'800'000'000'000;
+
+/// Two servers' stores over one schema.
+struct two_stores {
+    explicit two_stores(store_limits limits = {})
+        : one(schema.context(), schema.url(), limits, {.connections = 3}),
+          other(schema.context(), schema.url(), limits, {.connections = 3}) {}
+    template <class T>
+    T wait(rota::task<T> call) {
+        return schema.context().block_on(std::move(call));
+    }
+    queue_counts counts() { return wait(one.describe("q", now))->counts; }
+
+    scratch_schema schema;
+    postgres_store one;
+    postgres_store other;
+};
+
+rota::task<add_outcome> add_one(store* to, std::string key) {
+    std::vector<new_job> jobs;
+    jobs.push_back({std::move(key), "1"});
+    rota::task<std::vector<add_result>> adding = to->add("q", std::move(jobs), std::nullopt, now);
+    const std::vector<add_result> results = co_await std::move(adding);
+    co_return results.front().outcome;
+}
+
+rota::task<void> add_some(store* to, int from, int count, int* added) {
+    for (int i = from; i < from + count; ++i) {
+        rota::task<add_outcome> adding = add_one(to, std::to_string(i));
+        const add_outcome outcome = co_await std::move(adding);
+        *added += outcome == add_outcome::added ? 1 : 0;
+    }
+}
+
+struct work {
+    std::multiset<std::uint64_t> taken{};
+    std::size_t acked = 0;
+    std::size_t wanted = 0;
+};
+
+/// Takes and acknowledges until everything has been.
+rota::task<void> consume(store* from, work* all) {
+    while (all->acked < all->wanted) {
+        std::vector<take_request> some(1, take_request{3, 0});
+        rota::task<std::vector<std::vector<taken_job>>> taking =
+            from->take("q", std::move(some), now);
+        const std::vector<std::vector<taken_job>> got = co_await std::move(taking);
+        if (got.front().empty()) {
+            rota::task<void> pausing = rota::sleep_for(std::chrono::milliseconds(1));
+            co_await std::move(pausing);
+            continue;
+        }
+        std::vector<std::string> leases;
+        for (const taken_job& job : got.front()) {
+            all->taken.insert(job.id);
+            leases.push_back(job.lease_id);
+        }
+        rota::task<acknowledged> settling = from->settle("q", std::move(leases), {}, now);
+        const acknowledged done = co_await std::move(settling);
+        all->acked += done.acked;
+    }
+}
+
+rota::task<void> run_all(std::vector<rota::task<void>> bodies) {
+    rota::task_group all(co_await rota::current_context);
+    for (rota::task<void>& body : bodies)
+        all.spawn(std::move(body));
+    co_await all.join();
+}
+
+} // namespace
+
+TEST_CASE("servers that share queues keep each job in one hand") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    two_stores s;
+    constexpr int keys = 60;
+    work all;
+    all.wanted = keys;
+    std::vector<int> added(4, 0);
+    std::vector<rota::task<void>> bodies;
+    for (int i = 0; i < 4; ++i) // each key is added by several, at the same time
+        bodies.push_back(add_some(i % 2 == 0 ? &s.one : &s.other, 0, keys, &added.at(i)));
+    s.wait(run_all(std::move(bodies)));
+    CHECK(added[0] + added[1] + added[2] + added[3] == keys);
+    CHECK(s.counts().queued == keys);
+    CHECK(s.counts().duplicates == 3 * keys);
+    std::vector<rota::task<void>> consumers;
+    for (int i = 0; i < 8; ++i)
+        consumers.push_back(consume(i % 2 == 0 ? &s.one : &s.other, &all));
+    s.wait(run_all(std::move(consumers)));
+    CHECK(all.acked == keys);
+    CHECK(all.taken.size() == keys);
+    CHECK(std::set(all.taken.begin(), all.taken.end()).size() == keys);
+    CHECK(s.counts().completed == keys);
+    CHECK(s.counts().queued + s.counts().in_progress == 0);
+}
+
+TEST_CASE("a limit is kept to the job, whoever adds") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    two_stores s;
+    CHECK(s.wait(s.one.configure("q", {.max_jobs = 7}, now)));
+    std::vector<int> added(6, 0);
+    std::vector<rota::task<void>> bodies;
+    for (int i = 0; i < 6; ++i)
+        bodies.push_back(add_some(i % 2 == 0 ? &s.one : &s.other, 10 * i, 5, &added.at(i)));
+    s.wait(run_all(std::move(bodies)));
+    CHECK(s.counts().queued == 7);
+    CHECK(added[0] + added[1] + added[2] + added[3] + added[4] + added[5] == 7);
+}
+
+TEST_CASE("steps outlive their connections") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    two_stores s;
+    (void)s.wait(add_one(&s.one, "first"));
+    const std::string cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                            "application_name = 'rota-jobs' AND pid <> pg_backend_pid() AND "
+                            "datname = current_database()";
+    for (int i = 0; i < 5; ++i) {
+        CHECK(s.schema.run(cut) >= 1);
+        CHECK(s.wait(add_one(&s.one, std::to_string(i))) == add_outcome::added);
+        CHECK(s.wait(add_one(&s.other, std::to_string(i))) == add_outcome::duplicate);
+    }
+    CHECK(s.counts().queued == 6);
+}
+
+TEST_CASE("a schema of a newer program is refused, and the program recovers when it is not") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    {
+        postgres_store store(schema.context(), schema.url());
+        CHECK_FALSE(schema.context().block_on(store.describe("q", now)));
+    }
+    schema.run("UPDATE rota_schema SET version = 1000");
+    postgres_store store(schema.context(), schema.url());
+    CHECK_THROWS_WITH(schema.context().block_on(store.describe("q", now)),
+                      ContainsSubstring("version 1000"));
+    schema.run("UPDATE rota_schema SET version = 1");
+    for (bool there = false; !there;) {
+        try {
+            there = schema.context().block_on(add_one(&store, "k")) == add_outcome::added;
+        } catch (const store_error&) {
+            schema.context().block_on(rota::sleep_for(std::chrono::milliseconds(20)));
+        }
+    }
+}
+
+TEST_CASE("a store does with fewer connections than it would like") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    const std::string role = "few_" + std::to_string(::getpid());
+    schema.run("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 1");
+    schema.run("DO $$ BEGIN EXECUTE 'GRANT ALL ON SCHEMA ' || current_schema || ' TO " + role +
+               "'; END $$");
+    std::string url = schema.url();
+    url.replace(url.find("//") + 2, url.find('@') - url.find("//") - 2, role);
+    {
+        postgres_store store(schema.context(), url, {}, {.connections = 4});
+        std::vector<int> added(5, 0);
+        std::vector<rota::task<void>> bodies;
+        for (int i = 0; i < 5; ++i)
+            bodies.push_back(add_some(&store, 10 * i, 5, &added.at(i)));
+        schema.context().block_on(run_all(std::move(bodies)));
+        CHECK(schema.context().block_on(store.describe("q", now))->counts.queued == 25);
+    }
+    schema.run("DROP OWNED BY " + role + " CASCADE");
+    schema.run("DROP ROLE " + role);
+}
