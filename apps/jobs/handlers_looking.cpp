@@ -4,6 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include <rota/errors.hpp>
+#include <rota/task_group.hpp>
+
 #include "handlers.hpp"
 #include "listing.hpp"
 #include "problem.hpp"
@@ -61,9 +64,9 @@ task<response> list_state(service* s, request* req, job_state state) {
     co_return json_response(describe_jobs(jobs));
 }
 
-/// Until the client goes or the server drains.
-task<void> send_events(service* s, watched_ptr queue, std::uint64_t seen, std::string first,
-                       body_writer* to) {
+/// Until the server drains.
+task<void> send_each(service* s, watched_ptr queue, std::uint64_t seen, std::string first,
+                     body_writer* to) {
     std::string text = std::move(first);
     for (;;) {
         const std::vector<event> events = queue->log.after(seen, events_at_once);
@@ -82,6 +85,31 @@ task<void> send_events(service* s, watched_ptr queue, std::uint64_t seen, std::s
             break;
         if (!there)
             text = ": still here\n\n";
+    }
+}
+
+task<void> stop_when_gone(request* req, rota::task_group* what) {
+    co_await req->disconnected();
+    what->request_stop();
+}
+
+/// Until the client goes or the server drains. A receive stays armed, so that a client that goes
+/// while nothing happens is noticed.
+task<void> send_events(service* s, request* req, watched_ptr queue, std::uint64_t seen,
+                       std::string first, body_writer* to) {
+    const std::stop_token stopped = co_await rota::current_stop_token;
+    auto body = [=, queue = std::move(queue),
+                 first = std::move(first)](rota::task_group& both) mutable -> task<void> {
+        both.spawn(stop_when_gone(req, &both), "events: is the client there");
+        co_await send_each(s, std::move(queue), seen, std::move(first), to);
+        both.request_stop();
+    };
+    try {
+        task<void> sending = rota::with_task_group(std::move(body));
+        co_await std::move(sending);
+    } catch (const rota::operation_cancelled&) {
+        if (stopped.stop_requested())
+            throw;
     }
 }
 
@@ -173,9 +201,9 @@ task<response> show_events(service* s, request* req) {
             first += "event: reset\ndata: {\"reason\":\"events have been missed\"}\n\n";
         seen = number.value_or(0) > seen ? seen : number.value_or(0);
     }
-    auto producer = [s, queue = std::move(queue), seen,
+    auto producer = [s, req, queue = std::move(queue), seen,
                      first = std::move(first)](body_writer& to) mutable -> task<void> {
-        return send_events(s, std::move(queue), seen, std::move(first), &to);
+        return send_events(s, req, std::move(queue), seen, std::move(first), &to);
     };
     response answer = response::stream(std::move(producer), "text/event-stream");
     answer.header("Cache-Control", "no-store");

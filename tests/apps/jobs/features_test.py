@@ -230,6 +230,22 @@ def test_events(server):
         equal(events.next()[2], ids[0])
 
 
+def watched(server):
+    """How many clients of events are watched for their end."""
+    return sum(task["name"] == "events: is the client there"
+               for task in server.get("/debug/tasks").json()["blocked"])
+
+
+def test_a_client_of_events_that_goes_is_noticed(server):
+    queue = Queue(server)
+    eventually(lambda: watched(server) == 0, "those of other tests have gone")
+    with Events(server, queue):
+        eventually(lambda: watched(server) == 1, "a receive is armed")
+        queue.add("a")
+        equal(watched(server), 1)
+    eventually(lambda: watched(server) == 0 and server.blocked("jobs::events") == 0, "it has gone")
+
+
 def test_events_end_with_a_drain(server):
     with RotaHttp(*server.started_as, "--drain-timeout", "60s") as ending:
         queue = Queue(ending)
