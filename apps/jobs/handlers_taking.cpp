@@ -37,9 +37,13 @@ task<response> take_jobs(service* s, request* req) {
         order = read_take_order(doc.root(), s->options());
     }
     watched_ptr queue = open_queue(*s, queue_name(*req));
-    task<std::vector<taken_job>> taking = s->take_now(queue, order.wanted);
-    std::vector<taken_job> jobs = co_await std::move(taking);
-    if (jobs.empty() && order.wait.count() > 0) {
+    std::vector<taken_job> jobs;
+    const bool waits = order.wait.count() > 0;
+    if (!waits || queue->line.empty()) { // a short way where nobody waits
+        task<std::vector<taken_job>> taking = s->take_now(queue, order.wanted);
+        jobs = co_await std::move(taking);
+    }
+    if (jobs.empty() && waits) {
         task<std::vector<taken_job>> waiting =
             s->wait_for_jobs(queue, order.wanted, order.wait, req->disconnected());
         jobs = co_await std::move(waiting);

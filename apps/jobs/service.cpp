@@ -70,8 +70,8 @@ std::vector<std::string> leases_of(const std::vector<taken_job>& jobs) {
 /// back.
 class standing {
 public:
-    standing(service& by, watched_queue& queue, take_request wanted)
-        : by_(by), queue_(queue), place_(queue.line.join(wanted)) {}
+    standing(service& by, watched_queue& queue, take_request wanted, bool waits)
+        : by_(by), queue_(queue), place_(queue.line.join(wanted, waits)) {}
     standing(const standing&) = delete;
     standing& operator=(const standing&) = delete;
     ~standing() {
@@ -200,9 +200,11 @@ void service::changed(std::span<const change> what) noexcept {
 // --- Taking ---
 
 rota::task<std::vector<taken_job>> service::take_now(watched_ptr queue, take_request wanted) {
-    std::vector<taken_job> jobs;
-    if (!queue->line.empty())
+    if (!queue->line.empty()) {
+        rota::task<std::vector<taken_job>> standing = stand_in_line(queue, wanted, false);
+        std::vector<taken_job> jobs = co_await std::move(standing);
         co_return std::move(jobs);
+    }
     std::vector<take_request> all(1, wanted);
     rota::task<std::vector<std::vector<taken_job>>> taking =
         store_.take(queue->name, std::move(all), now());
@@ -210,14 +212,15 @@ rota::task<std::vector<taken_job>> service::take_now(watched_ptr queue, take_req
     co_return std::move(got.front());
 }
 
-rota::task<std::vector<taken_job>> service::stand_in_line(watched_ptr queue, take_request wanted) {
+rota::task<std::vector<taken_job>> service::stand_in_line(watched_ptr queue, take_request wanted,
+                                                          bool waits) {
     taker_line& line = queue->line;
-    const standing here(*this, *queue, wanted);
+    const standing here(*this, *queue, wanted, waits);
     std::vector<taken_job> jobs;
     while (jobs.empty()) {
         co_await line.turn(here.place());
         jobs = line.jobs(here.place());
-        if (!jobs.empty())
+        if (!jobs.empty() || line.refused(here.place()))
             break;
         // It leads.
         const std::vector<taker_line::place_ptr> asked = line.ask(served_at_once);
@@ -253,7 +256,7 @@ rota::task<std::vector<taken_job>> service::wait_for_jobs(watched_ptr queue, tak
     std::exception_ptr error;
     try {
         rota::task<std::vector<taken_job>> taking =
-            rota::with_timeout(wait, stand_in_line(queue, wanted));
+            rota::with_timeout(wait, stand_in_line(queue, wanted, true));
         jobs = co_await taking.under(token);
     } catch (const rota::timed_out&) {           // there were none
     } catch (const rota::operation_cancelled&) { // nobody wants them any more

@@ -108,7 +108,8 @@ public:
     [[nodiscard]] rota::task<std::vector<taken_job>>
     wait_for_jobs(watched_ptr queue, take_request wanted, std::chrono::milliseconds wait,
                   rota::task<void> client_gone = {});
-    /// Jobs that are there now, if nobody waits for them.
+    /// Jobs that are there now and that nobody else waits for: none, if there are none left behind
+    /// those who wait already. Throws store_error.
     [[nodiscard]] rota::task<std::vector<taken_job>> take_now(watched_ptr queue,
                                                               take_request wanted);
     /// Waits until the queue has an event behind number `after`: true; false after `wait` or on
@@ -119,7 +120,8 @@ public:
 private:
     void changed(std::span<const change> what) noexcept override;
     void plan(time_ms due) noexcept;
-    rota::task<std::vector<taken_job>> stand_in_line(watched_ptr queue, take_request wanted);
+    rota::task<std::vector<taken_job>> stand_in_line(watched_ptr queue, take_request wanted,
+                                                     bool waits);
 
     jobs::store& store_;
     const service_options options_;

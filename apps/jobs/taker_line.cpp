@@ -9,9 +9,9 @@ bool taker_line::empty() const {
     return line_.empty();
 }
 
-taker_line::place_ptr taker_line::join(take_request wanted) {
-    auto joined = std::make_shared<place>(wanted);
+taker_line::place_ptr taker_line::join(take_request wanted, bool waits) {
     const std::lock_guard guard(lock_);
+    auto joined = std::make_shared<place>(wanted, waits, joined_++);
     line_.push_back(joined);
     changed_ = true; // for this one nobody has asked yet
     appoint();
@@ -33,9 +33,15 @@ std::vector<taken_job> taker_line::jobs(place& of) {
     return std::exchange(of.jobs_, {});
 }
 
+bool taker_line::refused(const place& of) const {
+    const std::lock_guard guard(lock_);
+    return of.refused_;
+}
+
 std::vector<taker_line::place_ptr> taker_line::ask(std::size_t count) {
     const std::lock_guard guard(lock_);
-    changed_ = line_.size() > count;
+    changed_ = false;
+    asked_until_ = joined_;
     const auto end = line_.begin() + static_cast<std::ptrdiff_t>(std::min(count, line_.size()));
     return {line_.begin(), end};
 }
@@ -43,6 +49,7 @@ std::vector<taker_line::place_ptr> taker_line::ask(std::size_t count) {
 std::vector<std::string> taker_line::answer(const std::vector<place_ptr>& asked,
                                             std::vector<std::vector<taken_job>> jobs) {
     std::vector<std::string> unwanted;
+    const bool exhausted = jobs.empty() || jobs.back().empty();
     const std::lock_guard guard(lock_);
     for (std::size_t i = 0; i < asked.size(); ++i) {
         place& p = *asked[i];
@@ -58,7 +65,14 @@ std::vector<std::string> taker_line::answer(const std::vector<place_ptr>& asked,
         p.served_ = true;
         rota::wait_list::wake_one(p.waiting_.pop_front());
     }
-    std::erase_if(line_, [](const place_ptr& p) { return p->served_; });
+    for (const place_ptr& p : line_) {
+        if (exhausted && !p->waits_ && !p->served_ && p->number_ < asked_until_) {
+            p->refused_ = true;
+            rota::wait_list::wake_one(p->waiting_.pop_front());
+        }
+    }
+    std::erase_if(line_, [](const place_ptr& p) { return p->served_ || p->refused_; });
+    changed_ |= !exhausted && !line_.empty() && line_.front()->number_ < asked_until_;
     led_ = false;
     appoint();
     return unwanted;
@@ -67,7 +81,7 @@ std::vector<std::string> taker_line::answer(const std::vector<place_ptr>& asked,
 std::vector<taken_job> taker_line::leave(place& of) noexcept {
     const std::lock_guard guard(lock_);
     of.left_ = true;
-    if (!of.served_)
+    if (!of.served_ && !of.refused_)
         std::erase_if(line_, [&](const place_ptr& p) { return p.get() == &of; });
     if (of.leads_) { // what it asked for may not have been answered
         of.leads_ = false;

@@ -2,6 +2,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -21,20 +22,25 @@ namespace jobs {
 /// One of them, the leader, asks the store when there may be jobs, for all that stand in the line
 /// at that moment and in their order; so what a change sets free costs one step of the store,
 /// however many wait. Who has been served leaves; then the first of the rest leads, if something
-/// has changed meanwhile. Any thread.
+/// has changed meanwhile. Who does not want to wait stands in the line like the others, so that
+/// nobody before him goes empty, until the store has been asked once. Any thread.
 class taker_line {
 public:
     /// Where a consumer stands. Made by join(), ended by leave().
     class place {
     public:
-        explicit place(take_request w) noexcept : wanted(w) {}
+        place(take_request w, bool waits, std::uint64_t number) noexcept
+            : wanted(w), waits_(waits), number_(number) {}
 
     private:
         friend class taker_line;
         const take_request wanted;
+        const bool waits_;
+        const std::uint64_t number_; // counts up in the line
         // under the line's lock
         std::vector<taken_job> jobs_;
         bool served_ = false;
+        bool refused_ = false; // does not wait, and there was nothing
         bool leads_ = false;
         bool left_ = false;
         rota::wait_list waiting_; // its consumer, while that waits
@@ -48,7 +54,7 @@ public:
             : list_awaiter(line.lock_, of.waiting_, "jobs::take", where), of_(of) {}
         template <class Promise>
         bool await_suspend(std::coroutine_handle<Promise> self) {
-            return wait_unless(self, [this] { return of_.served_ || of_.leads_; });
+            return wait_unless(self, [this] { return of_.served_ || of_.refused_ || of_.leads_; });
         }
         void await_resume() { finish(); }
 
@@ -58,19 +64,24 @@ public:
 
     /// True if nobody waits.
     [[nodiscard]] bool empty() const;
-    [[nodiscard]] place_ptr join(take_request wanted);
-    /// `co_await line.turn(*p)` until its jobs are there, or it leads. Throws operation_cancelled.
+    /// `waits`: until there are jobs; else until the store has been asked.
+    [[nodiscard]] place_ptr join(take_request wanted, bool waits = true);
+    /// `co_await line.turn(*p)` until its jobs are there, or it leads, or it does not wait and
+    /// there was nothing. Throws operation_cancelled.
     turn_awaiter turn(place& of,
                       std::source_location where = std::source_location::current()) noexcept {
         return {*this, of, where};
     }
     /// Takes the jobs that have come for it, if any.
     [[nodiscard]] std::vector<taken_job> jobs(place& of);
+    /// True if it does not wait, and there was nothing for it.
+    [[nodiscard]] bool refused(const place& of) const;
     /// Whom the leader asks for: itself and those behind, up to `count`.
     [[nodiscard]] std::vector<place_ptr> ask(std::size_t count);
     [[nodiscard]] static take_request wanted(const place& of) noexcept { return of.wanted; }
-    /// The answer to ask(), and the end of leading. Returns the leases of jobs whose consumers have
-    /// left meanwhile.
+    /// The answer to ask(), and the end of leading: what the store gave, to those before others
+    /// first. If the last got something there may be more, for those who were not asked for.
+    /// Returns the leases of jobs whose consumers have left meanwhile.
     [[nodiscard]] std::vector<std::string> answer(const std::vector<place_ptr>& asked,
                                                   std::vector<std::vector<taken_job>> jobs);
     /// Nothing more comes for it; if it leads, the next does. Returns what has come and was not
@@ -84,6 +95,8 @@ private:
 
     mutable std::mutex lock_; // guards what follows
     std::deque<place_ptr> line_;
+    std::uint64_t joined_ = 0;      // so far
+    std::uint64_t asked_until_ = 0; // who had joined when the store was asked
     bool led_ = false;
     bool changed_ = false; // since the store was asked
 };

@@ -202,6 +202,40 @@ TEST_CASE("consumers are served first come first served") {
     CHECK(b.scheduler.run_task(b.served.take_now(b.queue, {1, 0})).size() == 1);
 }
 
+TEST_CASE("who does not wait gets what is left behind those who do") {
+    bench b;
+    keys first;
+    keys second;
+    keys last;
+    rota::event gone;
+    b.wait(1, 1min, &first, &gone);
+    b.wait(1, 1min, &second, &gone);
+    for (const char* key : {"1", "2", "3", "4"})
+        b.add(key); // nobody has been told yet
+    const std::vector<taken_job> got = b.scheduler.run_task(b.served.take_now(b.queue, {1, 0}));
+    CHECK(first == keys{"1", "end"});
+    CHECK(second == keys{"2", "end"});
+    REQUIRE(got.size() == 1);
+    CHECK(got[0].key == "3");
+    CHECK(b.queued() == keys{"4"});
+}
+
+TEST_CASE("a crowd that waits is served in order, and costs nothing while it waits") {
+    bench b;
+    constexpr int count = 600; // more than are asked for at once
+    std::vector<keys> got(count);
+    rota::event gone;
+    for (keys& each : got)
+        b.wait(1, 1min, &each, &gone);
+    CHECK(b.scheduler.run() == rota::run_status::some_routines_blocked);
+    CHECK(b.scheduler.run_task(b.served.take_now(b.queue, {1, 0})).empty());
+    for (int i = 0; i < count; ++i)
+        b.add(std::to_string(i));
+    b.scheduler.run();
+    for (int i = 0; i < count; ++i)
+        CHECK(got[static_cast<std::size_t>(i)] == keys{std::to_string(i), "end"});
+}
+
 TEST_CASE("a queue that is resumed serves those who wait") {
     bench b;
     keys got;

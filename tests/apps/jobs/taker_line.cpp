@@ -93,3 +93,52 @@ TEST_CASE("a change makes the first lead") {
     CHECK(turns == 1);
     (void)line.leave(*a);
 }
+
+TEST_CASE("who was not asked for leads only if there may be more") {
+    rota::inline_scheduler scheduler;
+    taker_line line;
+    const place_ptr a = line.join({1, 0});
+    const place_ptr b = line.join({1, 0});
+    const place_ptr c = line.join({1, 0});
+    int turns_a = 0;
+    int turns_c = 0;
+    std::vector<std::vector<taken_job>> answer(2);
+    SECTION("there was nothing for the last of those who were") {
+        (void)line.answer(line.ask(2), std::move(answer));
+        scheduler.spawn(wait_for(&line, a, &turns_a));
+        scheduler.run();
+        CHECK(turns_a == 0);
+    }
+    SECTION("there was something for all of them") {
+        answer[0] = one_job("x");
+        answer[1] = one_job("y");
+        (void)line.answer(line.ask(2), std::move(answer));
+        scheduler.spawn(wait_for(&line, c, &turns_c));
+        scheduler.run();
+        CHECK(turns_c == 1);
+    }
+    for (const place_ptr& p : {a, b, c})
+        (void)line.leave(*p);
+    scheduler.run();
+}
+
+TEST_CASE("who does not wait goes when there is nothing for him") {
+    taker_line line;
+    const place_ptr a = line.join({1, 0});
+    const place_ptr b = line.join({1, 0}, false);
+    const std::vector<place_ptr> asked = line.ask(1);
+    const place_ptr late = line.join({1, 0}, false); // the store may have something for it
+    CHECK(line.answer(asked, std::vector<std::vector<taken_job>>(1)).empty());
+    CHECK(line.refused(*b));
+    CHECK_FALSE(line.refused(*a));
+    CHECK_FALSE(line.refused(*late));
+    CHECK(line.leave(*b).empty());
+    const std::vector<place_ptr> again = line.ask(9);
+    REQUIRE(again == std::vector{a, late});
+    std::vector<std::vector<taken_job>> answer(2);
+    answer[0] = one_job("x");
+    CHECK(line.answer(again, std::move(answer)).empty());
+    CHECK(line.refused(*late));
+    CHECK(line.jobs(*a).size() == 1);
+    CHECK(line.empty());
+}
