@@ -166,3 +166,12 @@ class Browser:
 
     def __exit__(self, *error):
         self.end()
+
+
+def start():
+    """A browser; a second try if it does not come up in time. Throws WebDriverError."""
+    try:
+        return Browser()
+    except WebDriverError as error:
+        print(f"chromium does not start: {error}; once more", flush=True)
+    return Browser()

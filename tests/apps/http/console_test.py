@@ -229,7 +229,12 @@ def main():
         sys.exit(77)
     program, *options = sys.argv[1:]
     options += ["--drain-timeout", "1s", "--workers", "3"]
-    with RotaHttp(program, *options) as server, browser.Browser() as chromium:
+    try:
+        chromium = browser.start()
+    except browser.WebDriverError as error:
+        print(f"skipped: chromium does not start here: {error}", flush=True)
+        sys.exit(77)
+    with chromium, RotaHttp(program, *options) as server:
         run_tests(globals(), chromium, server)
 
 
