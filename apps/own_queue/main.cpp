@@ -53,11 +53,20 @@ rota::task<void> consume(jobs::queue* greetings) {
     }
 }
 
+/// A routine that does not outlive the block it is in.
+struct scoped_routine {
+    rota::routine_ptr running;
+    ~scoped_routine() {
+        running->request_stop();
+        running->wait_stopped();
+    }
+};
+
 void serve(const std::string& address, const std::string& store_name) {
-    const auto store = jobs::open_store(store_name, {});
+    rota::io::context context;
+    const auto store = jobs::open_store(store_name, {}, context);
     jobs::service service(*store);
     jobs::queue greetings(service, "greetings");
-    rota::io::context context; // behind the service: its routines end first
 
     rota::http::router routes;
     routes.get("/",
@@ -68,10 +77,11 @@ void serve(const std::string& address, const std::string& store_name) {
     rota::http::server server(context, std::move(routes), std::move(options));
 
     const std::stop_callback on_drain(server.drain_token(), [&] { service.drain(); });
-    context.workers().spawn(service.end_leases(), {.name = "end of leases"});
-    const auto consumer = context.workers().spawn(consume(&greetings), {.name = "greetings"});
+    rota::runtime& workers = context.workers();
+    const scoped_routine leases{workers.spawn(service.end_leases(), {.name = "end of leases"})};
+    const scoped_routine consumer{workers.spawn(consume(&greetings), {.name = "greetings"})};
     server.run_until_signalled();
-    consumer->wait_stopped(); // what it has begun
+    consumer.running->wait_stopped(); // it finishes what it has begun
 }
 
 } // namespace
