@@ -37,8 +37,10 @@ constinit question the_question;
 void* program_counter(const void* context) noexcept {
     [[maybe_unused]] const auto* const c = static_cast<const ucontext_t*>(context);
 #if defined(__x86_64__)
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): that is how the kernel gives an address
     return reinterpret_cast<void*>(c->uc_mcontext.gregs[REG_RIP]);
 #elif defined(__aarch64__)
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return reinterpret_cast<void*>(c->uc_mcontext.pc);
 #else
     return nullptr;

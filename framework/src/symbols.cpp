@@ -73,7 +73,7 @@ std::size_t arguments_of(std::string_view name) {
 
 std::string readable_name(const std::string& mangled) {
     // GCC calls the body of a coroutine "<name>.actor", and Clang "<name>.resume".
-    const std::string plain = mangled.substr(0, mangled.find('.'));
+    std::string plain = mangled.substr(0, mangled.find('.'));
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> demangled(
         abi::__cxa_demangle(plain.c_str(), nullptr, nullptr, &status), &std::free);

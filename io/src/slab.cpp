@@ -99,6 +99,7 @@ void slab::give_back(void* returned) noexcept {
         return;
     }
     const auto address = reinterpret_cast<std::uintptr_t>(returned);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the chunk begins at a multiple of its size
     chunk& c = *reinterpret_cast<chunk*>(address - address % chunk_bytes);
     if (!c.has_room(block_bytes_))
         link(c);

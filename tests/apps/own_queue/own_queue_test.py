@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """rota-own-queue: jobs that are added over HTTP are done in the program, once.
 
-usage: own_queue_test.py <rota-own-queue>
+usage: own_queue_test.py <rota-own-queue> [sqlite]      with it if the program can use SQLite
 """
 
 import http.client
@@ -33,7 +33,7 @@ class OwnQueue(Program):
         return json.loads(self.request("GET", "/v1/queues/greetings")[1])["counts"]
 
 
-def test_jobs_are_done(program):
+def test_jobs_are_done(program, _):
     with OwnQueue(program) as server:
         check("/v1/queues/greetings" in server.request("GET", "/")[1], "its own page")
         for name in ("ann", "bob"):
@@ -42,7 +42,7 @@ def test_jobs_are_done(program):
         eventually(lambda: server.counts()["completed"] == 2, "both are acknowledged")
 
 
-def test_what_fails_goes_back(program):
+def test_what_fails_goes_back(program, _):
     with OwnQueue(program) as server:
         server.add("")
         server.wait_for("nobody to greet")
@@ -52,7 +52,10 @@ def test_what_fails_goes_back(program):
         server.wait_for("Hello, ann!")
 
 
-def test_jobs_outlive_the_program(program):
+def test_jobs_outlive_the_program(program, lasting):
+    if "sqlite" not in lasting:
+        print("skipped: built without SQLite")
+        return
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:{os.path.join(folder, 'jobs.db')}"
         with OwnQueue(program, store) as server:
@@ -65,4 +68,4 @@ def test_jobs_outlive_the_program(program):
 
 
 if __name__ == "__main__":
-    run_tests(globals(), sys.argv[1])
+    run_tests(globals(), sys.argv[1], sys.argv[2:])
