@@ -62,6 +62,8 @@ function showRates(look) {
     : `${others} · at most ${microseconds(worst)} in a minute`);
 }
 
+const counted = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+
 function makeWorker() {
   const name = make("span", { class: "name" });
   const state = make("span", { class: "chip" });
@@ -86,9 +88,8 @@ function makeWorker() {
       load.style.width = `${(100 * worker.runnable) / scale.load}%`;
       held.style.width = `${(100 * worker.connections) / scale.held}%`;
       setText(load_text, `${number(worker.runnable)} to run`);
-      setText(held_text, worker.connections === 1 ? "1 connection"
-        : `${number(worker.connections)} connections`);
-      setText(note, `${number(worker.routines)} routines`);
+      setText(held_text, counted(worker.connections, "connection"));
+      setText(note, counted(worker.routines, "routine"));
     },
   };
 }
@@ -133,7 +134,7 @@ export function showLook(look) {
   showRates(look);
   setText(byId("connections"), short(look.connections));
   const opened = look.rates ? `, ${short(look.rates.connections_per_s)} new per second` : "";
-  setText(byId("connections-note"), `${number(look.in_flight)} requests in flight${opened}`);
+  setText(byId("connections-note"), `${counted(look.in_flight, "request")} in flight${opened}`);
   setText(byId("routines"), short(look.routines));
   setText(byId("routines-note"), `${number(look.blocked)} of them blocked`);
   setText(byId("uptime"), `up ${milliseconds(Math.max(0, serverTime() - look.started_at_ms))}, `
