@@ -61,7 +61,9 @@ std::uint64_t memory_allowed(const std::string& root) {
                           static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     std::string path = cgroup_path(root);
     while (!path.empty()) {
-        std::ifstream limit(root + "/sys/fs/cgroup" + path + "/memory.max");
+        std::string file = root;
+        file.append("/sys/fs/cgroup").append(path).append("/memory.max");
+        std::ifstream limit(file);
         std::uint64_t bytes = 0;
         if (limit >> bytes) // else there is no file, or it says "max"
             least = std::min(least, bytes);

@@ -30,11 +30,11 @@ public:
     class place {
     public:
         place(take_request w, bool waits, std::uint64_t number) noexcept
-            : wanted(w), waits_(waits), number_(number) {}
+            : wanted_(w), waits_(waits), number_(number) {}
 
     private:
         friend class taker_line;
-        const take_request wanted;
+        const take_request wanted_;
         const bool waits_;
         const std::uint64_t number_; // counts up in the line
         // under the line's lock
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] bool refused(const place& of) const;
     /// Whom the leader asks for: itself and those behind, up to `count`.
     [[nodiscard]] std::vector<place_ptr> ask(std::size_t count);
-    [[nodiscard]] static take_request wanted(const place& of) noexcept { return of.wanted; }
+    [[nodiscard]] static take_request wanted(const place& of) noexcept { return of.wanted_; }
     /// The answer to ask(), and the end of leading: what the store gave, to those before others
     /// first. If the last got something there may be more, for those who were not asked for.
     /// Returns the leases of jobs whose consumers have left meanwhile.

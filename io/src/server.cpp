@@ -227,7 +227,7 @@ static task<void> accept_clients(std::shared_ptr<server::state> s, listener* fro
         }
         s->client_came();
         try {
-            s->ctx.workers().spawn(serve_client(s, std::move(*socket), connection(nullptr), {}),
+            s->ctx.workers().spawn(serve_client(s, std::move(socket), connection(nullptr), {}),
                                    {.name = "client"});
         } catch (const std::exception& e) { // no memory: it is this client that goes without
             s->client_gone();
