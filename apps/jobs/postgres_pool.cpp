@@ -142,6 +142,12 @@ void postgres_pool::refuse_all(const std::string& why) noexcept {
 
 // --- Connections ---
 
+/// Under the lock.
+void postgres_pool::show_connected() noexcept {
+    if (how_.reachable != nullptr)
+        *how_.reachable = connected_ != 0;
+}
+
 void postgres_pool::connected(bool led) noexcept {
     {
         const std::lock_guard guard(lock_);
@@ -149,6 +155,7 @@ void postgres_pool::connected(bool led) noexcept {
             spdlog::info("the job store's server can be reached again");
         refusal_.clear();
         led_ = led_ && !led;
+        show_connected();
     }
     found_.notify();
 }
@@ -156,6 +163,7 @@ void postgres_pool::connected(bool led) noexcept {
 void postgres_pool::disconnected() noexcept {
     const std::lock_guard guard(lock_);
     --connected_;
+    show_connected();
     calmer_.notify_all();
 }
 

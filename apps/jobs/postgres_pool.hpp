@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,7 @@ public:
         std::size_t connections = 4;
         store_limits limits{};
         id_source lease_ids = random_id;
+        std::atomic<bool>* reachable = nullptr; ///< kept: whether there are connections
     };
 
     /// Returns at once. `on` outlives it.
@@ -69,6 +71,7 @@ private:
     rota::task<bool> try_to_connect(postgres_connection* over);
     void connected(bool led) noexcept;
     void disconnected() noexcept;
+    void show_connected() noexcept;
     void cannot_connect(const std::string& why) noexcept;
     void refuse_all(const std::string& why) noexcept;
 

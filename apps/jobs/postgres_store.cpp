@@ -99,9 +99,15 @@ postgres_store::postgres_store(rota::io::context& on, const std::string& url, st
     : limits_(limits) {
     if (!is_postgres_url(url))
         throw store_error("this is no URL of a PostgreSQL database");
+    postgres_news_reader& reader = *this;
+    news_ = std::make_unique<postgres_news>(on, url, reachable_, reader);
     pool_ = std::make_unique<postgres_pool>(
-        on, url, postgres_pool::options{options.connections, limits, std::move(lease_ids)},
-        [this](const std::vector<change>& what) { tell(what); });
+        on, url,
+        postgres_pool::options{options.connections, limits, std::move(lease_ids), &reachable_},
+        [this](const std::vector<change>& what) {
+            told(what);
+            news_->tell(what);
+        });
 }
 
 postgres_store::~postgres_store() = default;
@@ -111,10 +117,22 @@ void postgres_store::listen(store_listener* to) noexcept {
     listener_ = to;
 }
 
-void postgres_store::tell(const std::vector<change>& what) noexcept {
+void postgres_store::told(const std::vector<change>& what) noexcept {
     const std::lock_guard guard(listener_lock_);
     if (listener_ != nullptr && !what.empty())
         listener_->changed(what);
+}
+
+void postgres_store::may_have_jobs(const std::string& queue) noexcept {
+    const std::lock_guard guard(listener_lock_);
+    if (listener_ != nullptr)
+        listener_->look_again(queue, 0);
+}
+
+void postgres_store::ends_first(const std::string& queue, time_ms due) noexcept {
+    const std::lock_guard guard(listener_lock_);
+    if (listener_ != nullptr)
+        listener_->look_again(queue, due);
 }
 
 // --- Steps. What they are made of is used again if they have to be tried again. ---
@@ -150,7 +168,7 @@ postgres_store::take(std::string queue, std::vector<take_request> wanted, time_m
     for (const take_request& each : wanted)
         max += each.max;
     const std::uint64_t bytes = wanted.size() * std::uint64_t{limits_.take_bytes_max};
-    return perform(
+    rota::task<std::vector<std::vector<taken_job>>> taking = perform(
         step_kind::single, max, now,
         [queue, max, bytes](postgres_needs& all) {
             all.queues[queue].take_max = max;
@@ -159,6 +177,10 @@ postgres_store::take(std::string queue, std::vector<take_request> wanted, time_m
         [queue, wanted = std::move(wanted), now](ledger& on) {
             return on.take(queue, wanted, now);
         });
+    std::vector<std::vector<taken_job>> taken = co_await std::move(taking);
+    if (std::ranges::any_of(taken, [](const auto& jobs) { return jobs.empty(); }))
+        news_->wish(queue);
+    co_return std::move(taken);
 }
 
 rota::task<acknowledged> postgres_store::settle(std::string queue, std::vector<std::string> acks,

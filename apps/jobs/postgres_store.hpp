@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -8,6 +9,7 @@
 
 #include <rota/io/context.hpp>
 
+#include "postgres_news.hpp"
 #include "postgres_pool.hpp"
 #include "store.hpp"
 
@@ -23,7 +25,7 @@ struct postgres_options {
 ///
 /// Each step is a transaction, or shares one with others of its kind (postgres_session.hpp). Times
 /// are the callers', so the clocks of servers that share queues should agree to well below a lease.
-class postgres_store final : public store {
+class postgres_store final : public store, private postgres_news_reader {
 public:
     /// `on` outlives it. Throws store_error for a URL that libpq does not understand.
     postgres_store(rota::io::context& on, const std::string& url, store_limits limits = {},
@@ -61,13 +63,18 @@ private:
     template <class Need, class Work>
     rota::task<std::invoke_result_t<Work&, ledger&>> perform(step_kind kind, std::size_t weight,
                                                              time_ms now, Need need, Work work);
-    void tell(const std::vector<change>& what) noexcept;
+    void told(const std::vector<change>& what) noexcept override;
+    void may_have_jobs(const std::string& queue) noexcept override;
+    void ends_first(const std::string& queue, time_ms due) noexcept override;
 
     const store_limits limits_;
     std::mutex listener_lock_; // guards what follows; held while it is told
     store_listener* listener_ = nullptr;
 
-    std::unique_ptr<postgres_pool> pool_; // last: it uses all of the above
+    // In this order: each uses what is above it.
+    std::atomic<bool> reachable_{false};
+    std::unique_ptr<postgres_news> news_;
+    std::unique_ptr<postgres_pool> pool_;
 };
 
 } // namespace jobs

@@ -197,6 +197,21 @@ void service::changed(std::span<const change> what) noexcept {
     }
 }
 
+void service::look_again(const std::string& queue, time_ms due) noexcept {
+    if (due != 0) {
+        plan(due + 1);
+        return;
+    }
+    watched_ptr known;
+    {
+        const std::shared_lock guard(lock_);
+        if (const auto found = queues_.find(queue); found != queues_.end())
+            known = found->second;
+    }
+    if (known) // else nobody waits
+        known->line.changed();
+}
+
 // --- Taking ---
 
 rota::task<std::vector<taken_job>> service::take_now(watched_ptr queue, take_request wanted) {

@@ -119,6 +119,7 @@ public:
 
 private:
     void changed(std::span<const change> what) noexcept override;
+    void look_again(const std::string& queue, time_ms due) noexcept override;
     void plan(time_ms due) noexcept;
     rota::task<std::vector<taken_job>> stand_in_line(watched_ptr queue, take_request wanted,
                                                      bool waits);

@@ -191,6 +191,12 @@ class store_listener {
 public:
     /// Any thread, one at a time. Must not call the store.
     virtual void changed(std::span<const change> what) noexcept = 0;
+    /// From a store that is shared with others: a queue may have jobs to be taken, or, unless `due`
+    /// is 0, pass_time() is wanted after that; no change has told of it. As changed().
+    virtual void look_again(const std::string& queue, time_ms due) noexcept {
+        (void)queue;
+        (void)due;
+    }
 
 protected:
     ~store_listener() = default;

@@ -1,6 +1,7 @@
 #include "jobs/postgres_store.hpp"
 
 #include <chrono>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -190,4 +191,63 @@ TEST_CASE("a store does with fewer connections than it would like") {
     }
     schema.run("DROP OWNED BY " + role + " CASCADE");
     schema.run("DROP ROLE " + role);
+}
+
+namespace {
+
+struct heard final : store_listener {
+    void changed(std::span<const change> what) noexcept override {
+        for (const change& each : what)
+            note(each.kind == change_kind::added ? "added" : "other");
+    }
+    void look_again(const std::string& queue, time_ms due) noexcept override {
+        note(due == 0 ? "jobs in " + queue : "due " + std::to_string(due));
+    }
+    void note(std::string what) {
+        const std::lock_guard guard(lock);
+        all.insert(std::move(what));
+    }
+    bool has(const std::string& what) {
+        const std::lock_guard guard(lock);
+        return all.contains(what);
+    }
+    std::mutex lock;
+    std::set<std::string> all;
+};
+
+/// Until it has been heard; the test's limit is the limit.
+void wait_until_heard(rota::io::context& on, heard& by, const std::string& what) {
+    while (!by.has(what))
+        on.block_on(rota::sleep_for(std::chrono::milliseconds(5)));
+}
+
+} // namespace
+
+TEST_CASE("servers hear of what others do") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    two_stores s;
+    heard ears;
+    s.other.listen(&ears);
+    SECTION("by what they are told") {
+        // The first ones may come before the other listens.
+        for (int i = 0; !ears.has("added"); ++i) {
+            (void)s.wait(add_one(&s.one, std::to_string(i)));
+            s.wait(rota::sleep_for(std::chrono::milliseconds(5)));
+        }
+    }
+    SECTION("or by looking, if they were told nothing") {
+        std::vector<take_request> wanted(1, take_request{1, 0});
+        (void)s.wait(add_one(&s.one, "first"));
+        (void)s.wait(s.one.purge("q", now));
+        CHECK(s.wait(s.other.take("q", wanted, now)).at(0).empty());
+        s.schema.run("INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, "
+                     "added_at, since, due, queued_ms, in_progress_ms, digest, key, payload) "
+                     "SELECT number, 1000000, 0, 9, 0, 0, 1, 1, 0, 0, 0, '\\x00', 'k', '1' FROM "
+                     "rota_queues");
+        wait_until_heard(s.schema.context(), ears, "jobs in q");
+        s.schema.run("UPDATE rota_jobs SET due = 77, state = 1");
+        wait_until_heard(s.schema.context(), ears, "due 77");
+    }
+    s.other.listen(nullptr);
 }
