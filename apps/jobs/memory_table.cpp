@@ -17,12 +17,18 @@ void memory_table::erase_queue(std::uint64_t number) {
     tokens_.erase(tokens_.lower_bound({number, ""}), tokens_.lower_bound({number + 1, ""}));
 }
 
+memory_table::remarks& memory_table::entry::remarked() {
+    if (!more)
+        more = std::make_unique<remarks>();
+    return *more;
+}
+
 memory_table::entry* memory_table::at(std::uint64_t queue, std::uint64_t id) {
     const auto in = shelves_.find(queue);
     if (in == shelves_.end())
         return nullptr;
     const auto found = in->second.jobs.find(id);
-    return found == in->second.jobs.end() ? nullptr : found->second.get();
+    return found == in->second.jobs.end() ? nullptr : &found->second;
 }
 
 std::optional<job_row> memory_table::find(std::uint64_t queue, std::uint64_t id) {
@@ -35,7 +41,7 @@ std::optional<job_row> memory_table::find_key(std::uint64_t queue, std::string_v
     if (in == shelves_.end())
         return std::nullopt;
     const auto found = in->second.live.find(key);
-    return found == in->second.live.end() ? std::nullopt : std::optional(found->second->row);
+    return found == in->second.live.end() ? std::nullopt : std::optional((*found)->row);
 }
 
 std::optional<job_row> memory_table::find_lease(std::string_view lease) {
@@ -45,7 +51,8 @@ std::optional<job_row> memory_table::find_lease(std::string_view lease) {
 
 job_texts memory_table::texts(const job_row& job) {
     const entry& found = *at(job.queue, job.id);
-    return {found.key, found.payload, found.error};
+    return {std::string(found.key()), found.texts.substr(found.key_bytes),
+            found.more ? found.more->error : std::string()};
 }
 
 std::vector<job_row> memory_table::list(std::uint64_t queue, job_state state, position after,
@@ -57,7 +64,7 @@ std::vector<job_row> memory_table::list(std::uint64_t queue, job_state state, po
     const std::set<position>& order = in->second.order[index_of(state)];
     for (auto place = order.upper_bound(after); place != order.end() && result.size() < limit;
          ++place)
-        result.push_back(in->second.jobs.at(place->id)->row);
+        result.push_back(in->second.jobs.at(place->id).row);
     return result;
 }
 
@@ -75,7 +82,7 @@ time_ms memory_table::next_due() { return due_.empty() ? never : std::get<0>(*du
 void memory_table::put(shelf& in, entry& job) {
     in.order[index_of(job.row.state)].insert(place_of(job.row));
     if (job.row.state != job_state::dead)
-        in.live.emplace(job.key, &job);
+        in.live.insert(&job);
     if (job.row.due != 0)
         due_.emplace(job.row.due, job.row.queue, job.row.id);
 }
@@ -83,16 +90,21 @@ void memory_table::put(shelf& in, entry& job) {
 void memory_table::take_out(shelf& from, entry& job) {
     from.order[index_of(job.row.state)].erase(place_of(job.row));
     if (job.row.state != job_state::dead)
-        from.live.erase(job.key);
+        from.live.erase(&job);
     if (job.row.due != 0)
         due_.erase({job.row.due, job.row.queue, job.row.id});
 }
 
 void memory_table::insert(const job_row& job, std::string key, std::string payload) {
     shelf& in = shelves_[job.queue];
-    auto added = std::make_unique<entry>(entry{job, std::move(key), std::move(payload), {}, {}});
-    put(in, *added);
-    in.jobs.emplace(job.id, std::move(added));
+    std::string texts;
+    texts.reserve(key.size() + payload.size());
+    texts.append(key).append(payload);
+    entry& added = in.jobs[job.id];
+    added.row = job;
+    added.texts = std::move(texts);
+    added.key_bytes = key.size();
+    put(in, added);
 }
 
 void memory_table::update(const job_row& job, std::optional<std::string_view> lease) {
@@ -102,22 +114,23 @@ void memory_table::update(const job_row& job, std::optional<std::string_view> le
     found.row = job;
     put(in, found);
     if (lease) {
-        leases_.erase(found.lease);
-        found.lease = *lease;
-        if (!found.lease.empty())
-            leases_.emplace(found.lease, &found);
+        leases_.erase(found.lease());
+        if (!lease->empty() || found.more)
+            found.remarked().lease = *lease;
+        if (!lease->empty())
+            leases_.emplace(found.lease(), &found);
     }
 }
 
 void memory_table::set_error(const job_row& job, std::string_view error) {
-    at(job.queue, job.id)->error = error;
+    at(job.queue, job.id)->remarked().error = error;
 }
 
 void memory_table::erase(const job_row& job) {
     shelf& in = shelves_.at(job.queue);
-    entry& found = *in.jobs.at(job.id);
+    entry& found = in.jobs.at(job.id);
     take_out(in, found);
-    leases_.erase(found.lease);
+    leases_.erase(found.lease());
     in.jobs.erase(job.id);
 }
 
@@ -127,7 +140,7 @@ void memory_table::erase_all(std::uint64_t queue, job_state state) {
         return;
     const std::set<position> all = in->second.order[index_of(state)];
     for (const position& place : all)
-        erase(in->second.jobs.at(place.id)->row);
+        erase(in->second.jobs.at(place.id).row);
 }
 
 std::optional<table::token_row> memory_table::find_token(std::uint64_t queue,

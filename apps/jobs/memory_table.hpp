@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -45,17 +46,43 @@ public:
     void drop_tokens(time_ms now, std::size_t kept_max) override;
 
 private:
-    struct entry {
-        job_row row;
-        std::string key;
-        std::string payload;
+    /// What most jobs do not have.
+    struct remarks {
         std::string error;
         std::string lease;
     };
+    struct entry {
+        job_row row;
+        std::string texts; // the key, then the payload
+        std::size_t key_bytes = 0;
+        std::unique_ptr<remarks> more; // null: none so far
+
+        [[nodiscard]] std::string_view key() const noexcept {
+            return std::string_view(texts).substr(0, key_bytes);
+        }
+        [[nodiscard]] std::string_view lease() const noexcept {
+            return more ? std::string_view(more->lease) : std::string_view();
+        }
+        remarks& remarked();
+    };
+    static std::string_view key_of(std::string_view key) noexcept { return key; }
+    static std::string_view key_of(const entry* job) noexcept { return job->key(); }
+    struct hash_key {
+        using is_transparent = void;
+        std::size_t operator()(const auto& of) const noexcept {
+            return std::hash<std::string_view>()(key_of(of));
+        }
+    };
+    struct same_key {
+        using is_transparent = void;
+        bool operator()(const auto& a, const auto& b) const noexcept {
+            return key_of(a) == key_of(b);
+        }
+    };
     struct shelf {
-        std::unordered_map<std::uint64_t, std::unique_ptr<entry>> jobs;
-        std::unordered_map<std::string_view, entry*> live; // by key; the key is the entry's
-        std::set<position> order[4];                       // by state
+        std::unordered_map<std::uint64_t, entry> jobs; // they stay where they are
+        std::unordered_set<entry*, hash_key, same_key> live;
+        std::set<position> order[4]; // by state
     };
     using due_place = std::tuple<time_ms, std::uint64_t, std::uint64_t>; // time, queue, id
     using token_name = std::pair<std::uint64_t, std::string>;
