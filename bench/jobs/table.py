@@ -88,21 +88,23 @@ def memory_lines(found):
 
 
 def backlog_lines(found):
-    sizes = found["sizes"]
-    rows = [["store", *(f"{size:,} jobs" for size in sizes),
-             f"{sizes[-1]:,} by {sizes[0]:,}", "cycles/s by cycles/s"]]
-    foreigners = {}
+    sizes = list(map(str, found["sizes"]))
+    rows = [["store", *(f"{int(size):,} jobs" for size in sizes), "CPU, largest by smallest",
+             "cycles/s, largest by smallest"]]
+    all_results = {}
     for store, by_size in found["stores"].items():
-        cpu = [by_size[str(size)]["cpu_us"] for size in sizes]
-        rates = [by_size[str(size)]["rate"]["median"] for size in (sizes[0], sizes[-1])]
-        rows.append([store, *map(with_range, cpu), f"{cpu[-1]['median'] / cpu[0]['median']:.2f}",
-                     f"{rates[1] / rates[0]:.2f}"])
-        foreigners |= {(store, size): one for size, one in by_size.items()}
+        first, last = list(by_size.values())[0], list(by_size.values())[-1]
+        rows.append([
+            store, *(with_range(by_size[size]["cpu_us"]) if size in by_size else "-"
+                     for size in sizes),
+            *(f"{last[figure]['median'] / first[figure]['median']:.2f}"
+              for figure in ("cpu_us", "rate"))])
+        all_results |= {(store, size): one for size, one in by_size.items()}
     return ["", "## Beside a backlog", "",
             f"CPU of a cycle (three requests), from {found['clients']} clients, in a queue that "
             f"already has so many jobs, half of them in progress; medians of "
             f"{rounds_of(found)} of {found['seconds']:g} s. {found['when']}.",
-            "", *table(rows), *remark(foreigners)]
+            "", *table(rows), *remark(all_results)]
 
 
 LINES = {"throughput": throughput_lines, "memory": memory_lines, "backlog": backlog_lines}

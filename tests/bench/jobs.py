@@ -59,7 +59,7 @@ class Table(unittest.TestCase):
 
     def test_ratio_of_a_backlog(self):
         found = {"clients": 16, "seconds": 2, "rounds": 5, "payload": 100, "when": "today",
-                 "sizes": [1000, 1000000],
+                 "sizes": [1000, 100000, 1000000],
                  "stores": {"memory": {"1000": result(400), "1000000": result(300)}}}
         found["stores"]["memory"]["1000000"]["cpu_us"] = figure(1.25)
         row = [line for line in table.backlog_lines(found) if line.startswith("| memory")][0]
