@@ -190,13 +190,29 @@ def end_in_order(*_):
     sys.exit(128 + signal.SIGTERM)
 
 
+def run_command(command, environment):
+    """Its exit code. Who ends this program ends the command, even one that just begins."""
+    process, asked = None, False
+
+    def end(*_):
+        nonlocal asked
+        asked = True
+        if process:
+            process.kill()
+
+    signal.signal(signal.SIGTERM, end)
+    process = subprocess.Popen(command, env=environment)
+    if asked:
+        process.kill()
+    return process.wait()
+
+
 def main():
     if len(sys.argv) < 4 or sys.argv[1:3] != ["run", "--"]:
         sys.exit(__doc__)
     signal.signal(signal.SIGTERM, end_in_order)
     with postgres_or_skip() as server:
-        environment = os.environ | {NAME: server.create("rota_test")}
-        code = subprocess.run(sys.argv[3:], env=environment, check=False).returncode
+        code = run_command(sys.argv[3:], os.environ | {NAME: server.create("rota_test")})
     sys.exit(code if code >= 0 else 128 - code)
 
 

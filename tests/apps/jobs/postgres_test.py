@@ -73,9 +73,23 @@ def test_nothing_is_left_of_a_launcher_that_is_killed(_):
         eventually(lambda: not running(pid), "the server has ended")  # pylint: disable=W0640
         if number == signal.SIGTERM:
             check(not folder.exists(), "its folder is gone")
+            equal(processes_of(child.pid), [], "what is left of its group")
         else:
             os.killpg(child.pid, signal.SIGKILL)  # its command
             shutil.rmtree(folder)
+
+
+def processes_of(group):
+    """Those of a process group that run."""
+    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if running(pid) and group_of(pid) == group]
+
+
+def group_of(pid):
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def test_without_postgresql_it_is_skipped(_):
