@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """kill -9 at any instant under load: what was acknowledged to a client holds.
 
-usage: kill_test.py <rota-http> [rounds]
+usage: kill_test.py <rota-http> [sqlite|postgres] [rounds]
+exits 77 where PostgreSQL is not installed
 
-Every round starts the server on the same file, lets clients add, take and acknowledge for a moment,
-and kills it. Then each job whose adding was answered is there once, unless its acknowledgement was
-sent, and none whose acknowledgement was answered; no key is there twice; leases go on.
+Every round starts the server on the same store, lets clients add, take and acknowledge for a
+moment, and kills it; with PostgreSQL each third round kills that instead, and starts it again while
+the server goes on. Then each job whose adding was answered is there once, unless its
+acknowledgement was sent, and none whose acknowledgement was answered; no key is there twice; leases
+go on.
 """
 
 import json
@@ -17,11 +20,13 @@ import time
 from http.client import HTTPException
 from pathlib import Path
 
-from programs import check, equal
+from postgres import postgres_or_skip
+from programs import check, equal, eventually
 from rota_http import JSON, RotaHttp
 
 PATH = "/v1/queues/work"
 CLIENTS = 6
+LEASE_MS = 43_200_000  # longer than all rounds: none ends while jobs are counted
 
 
 class Account:
@@ -36,6 +41,7 @@ class Account:
         self.maybe_acked = set()
         self.wrong = []  # what clients found wrong
         self.leases = {}  # key -> lease of the latest delivery
+        self.refused = 0  # requests for lack of the store: what became of them is not known
 
     def new_key(self):
         with self.lock:
@@ -46,10 +52,56 @@ class Account:
         with self.lock:
             into.update(keys)
 
+    def count_refused(self):
+        with self.lock:
+            self.refused += 1
+
     def settle(self, maybe, into, keys):
         with self.lock:
             maybe.difference_update(keys)
             into.update(keys)
+
+
+class Unavailable(Exception):
+    """The server has no store for now."""
+
+
+class Sqlite:
+    """A file."""
+
+    def __init__(self, folder):
+        self.name = f"sqlite:{folder}/jobs.db"
+
+    def settle(self):
+        """Nobody but the server writes."""
+
+    def close(self):
+        pass
+
+    @staticmethod
+    def kills_store(_):
+        return False
+
+
+class Shared:
+    """A PostgreSQL that outlives the server, and is killed, too."""
+
+    def __init__(self, _):
+        self.server = postgres_or_skip(durable=True)
+        self.name = self.server.create("jobs")
+
+    def settle(self):
+        """What a server that is no more has sent may still be done."""
+        eventually(lambda: self.server.psql(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = 'jobs'") == [["0"]],
+            "the connections of the killed server have ended")
+
+    def close(self):
+        self.server.close()
+
+    @staticmethod
+    def kills_store(number):
+        return number % 3 == 2
 
 
 def play(server, account, stop, seed):
@@ -58,7 +110,10 @@ def play(server, account, stop, seed):
     connection = server.session()
 
     def ask(path, value):
-        return server.request("POST", PATH + path, json.dumps(value), JSON, over=connection)
+        answer = server.request("POST", PATH + path, json.dumps(value), JSON, over=connection)
+        if answer.status == 503:
+            raise Unavailable()
+        return answer
 
     def add():
         key = account.new_key()
@@ -68,7 +123,7 @@ def play(server, account, stop, seed):
         account.settle(account.maybe_added, account.added, [key])
 
     def take_and_ack():
-        jobs = ask("/take", {"max": rng.randint(1, 4), "lease_ms": 600_000}).json()["jobs"]
+        jobs = ask("/take", {"max": rng.randint(1, 4), "lease_ms": LEASE_MS}).json()["jobs"]
         with account.lock:
             account.leases.update({job["key"]: job["lease_id"] for job in jobs})
         if rng.random() < 0.3:
@@ -81,10 +136,14 @@ def play(server, account, stop, seed):
 
     try:
         while not stop.is_set():
-            if rng.random() < 0.6:
-                add()
-            else:
-                take_and_ack()
+            try:
+                if rng.random() < 0.6:
+                    add()
+                else:
+                    take_and_ack()
+            except Unavailable:
+                account.count_refused()
+                stop.wait(0.02)
     except (OSError, HTTPException):
         pass  # the server has been killed
     except Exception as error:  # pylint: disable=broad-except
@@ -137,43 +196,63 @@ def finish_some(server, account, jobs, rng):
     return answer["acked"]
 
 
-def round_of(program, path, account, number):
+def round_of(program, store, account, number):
     rng = random.Random(number)
     stop = threading.Event()
-    with RotaHttp(program, "--store", f"sqlite:{path}", "--log-level", "warning") as server:
+    with RotaHttp(program, "--store", store.name, "--log-level", "error") as server:
         states = audit(server, account)
         kept = finish_some(server, account, states["in_progress"], rng)
         clients = [threading.Thread(target=play, args=(server, account, stop, number * 100 + i))
                    for i in range(CLIENTS)]
         for client in clients:
             client.start()
-        time.sleep(rng.uniform(0.05, 0.4))  # any instant will do
-        server.process.kill()
-        stop.set()
-        for client in clients:
-            client.join()
-        equal(server.wait(), -9)
+        try:
+            time.sleep(rng.uniform(0.05, 0.4))  # any instant will do
+            if store.kills_store(number):
+                kill_store(store, account)
+            else:
+                server.process.kill()
+                equal(server.wait(), -9)
+        finally:
+            stop.set()
+            for client in clients:
+                client.join()
+    store.settle()
     equal(account.wrong, [], "what clients were told")
     return kept
 
 
+def kill_store(store, account):
+    """Kills PostgreSQL; clients are refused, and served again when it is back."""
+    refused = account.refused
+    store.server.kill()
+    eventually(lambda: account.refused > refused or account.wrong, "the server says so")
+    store.server.start()
+    added = len(account.added)
+    eventually(lambda: len(account.added) > added or account.wrong, "the server goes on")
+
+
 def main():
     program = sys.argv[1]
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 6
+    kind = {"sqlite": Sqlite, "postgres": Shared}[sys.argv[2] if len(sys.argv) > 2 else "sqlite"]
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 6
     account = Account()
     kept = 0
     with tempfile.TemporaryDirectory(prefix="rota-test-") as folder:
-        path = Path(folder) / "jobs.db"
-        number = 0
-        # On a slow machine a round may end before anything has been done.
-        while number < rounds or (number < 10 * rounds and not account.acked):
-            kept += round_of(program, path, account, number)
-            number += 1
-        with RotaHttp(program, "--store", f"sqlite:{path}") as server:
-            states = audit(server, account)
+        store = kind(folder)
+        try:
+            number = 0
+            # On a slow machine a round may end before anything has been done.
+            while number < rounds or (number < 10 * rounds and not account.acked):
+                kept += round_of(program, store, account, number)
+                number += 1
+            with RotaHttp(program, "--store", store.name) as server:
+                states = audit(server, account)
+        finally:
+            store.close()
     check(account.added and account.acked, "the clients have done something")
     print(f"{number} rounds: {len(account.added)} added, {len(account.acked)} acknowledged, "
-          f"{kept} of them by leases from before a kill, "
+          f"{kept} of them by leases from before a kill, {account.refused} requests refused, "
           f"{sum(map(len, states.values()))} left; none lost, none twice")
 
 
