@@ -4,7 +4,8 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <map>
+#include <memory>
+#include <new>
 #include <utility>
 #include <variant>
 
@@ -139,20 +140,25 @@ postgres_news::~postgres_news() {
     routine_->wait_stopped();
 }
 
-void postgres_news::tell(const std::vector<change>& what) {
-    {
+void postgres_news::tell(const std::vector<change>& what) noexcept {
+    try {
         const std::lock_guard guard(lock_);
         if (!connected_ || outgoing_.size() + what.size() > outgoing_max)
             return; // it will be found in the tables
         outgoing_.insert(outgoing_.end(), what.begin(), what.end());
+    } catch (const std::bad_alloc&) { // the same
+        return;
     }
     outgoing_there_.notify();
 }
 
-void postgres_news::wish(const std::string& queue) {
-    const std::lock_guard guard(lock_);
-    if (wished_.size() < wished_max)
-        wished_.insert(queue);
+void postgres_news::wish(const std::string& queue) noexcept {
+    try {
+        const std::lock_guard guard(lock_);
+        if (wished_.size() < wished_max)
+            wished_.insert(queue);
+    } catch (const std::bad_alloc&) { // what others tell is left
+    }
 }
 
 std::vector<change> postgres_news::take_outgoing() {

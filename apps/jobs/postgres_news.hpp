@@ -63,9 +63,9 @@ public:
     ~postgres_news();
 
     /// This server has done that. Any thread.
-    void tell(const std::vector<change>& what);
+    void tell(const std::vector<change>& what) noexcept;
     /// Somebody here would like jobs of a queue that had none. Any thread.
-    void wish(const std::string& queue);
+    void wish(const std::string& queue) noexcept;
 
 private:
     rota::task<void> work();

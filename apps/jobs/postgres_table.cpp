@@ -175,17 +175,7 @@ void postgres_table::insert_token(std::uint64_t queue, std::string_view token, t
     new_tokens_.insert_or_assign({queue, std::string(token)}, row);
 }
 
-std::size_t postgres_table::left_in(job_state state, const std::string& queue) {
-    const queue_row* const row = queue_named(queue);
-    return row == nullptr ? 0 : rows_.list(row->number, state, {}, SIZE_MAX).size();
-}
-
 // --- Writing ---
-
-bool postgres_table::unchanged() const noexcept {
-    return inserted_.empty() && changed_.empty() && erased_.empty() && new_tokens_.empty() &&
-           saved_queues_.empty();
-}
 
 void postgres_table::write_inserted(postgres_connection& to) {
     struct inserted {

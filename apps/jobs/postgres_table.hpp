@@ -47,10 +47,7 @@ public:
     };
     /// Sends what has changed; `shard` is where this connection counts.
     std::vector<expected> write(postgres_connection& to, std::int64_t shard, time_ms now);
-    [[nodiscard]] bool unchanged() const noexcept;
     [[nodiscard]] std::size_t tokens_added() const noexcept { return new_tokens_.size(); }
-    /// How many jobs that were loaded in this state are so still.
-    [[nodiscard]] std::size_t left_in(job_state state, const std::string& queue);
 
     // -- for the rules
     std::vector<queue_row> queues() override;
