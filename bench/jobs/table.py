@@ -13,6 +13,11 @@ def with_range(figure):
     return f"{number(figure['median'])} ({number(figure['min'])}-{number(figure['max'])})"
 
 
+def ratio(figure, base):
+    """Of the medians; a run that is too short for a cycle has no rate."""
+    return f"{figure['median'] / base['median']:.2f}" if base["median"] else "-"
+
+
 def rounds_of(found):
     return f"{found['rounds']} interleaved round" + ("" if found["rounds"] == 1 else "s")
 
@@ -59,7 +64,7 @@ def throughput_lines(found):
             base = base_of(found["durability"], name, results)
             rows.append([
                 name, found["durability"][name], with_range(one["rate"]),
-                f"{one['rate']['median'] / base['rate']['median']:.2f}" if base else "-",
+                ratio(one["rate"], base["rate"]) if base else "-",
                 number(one["p50_us"]["median"]), number(one["p99_us"]["median"]),
                 number(one["cpu_us"]["median"]),
                 f"{one['server_cores']['median']:.2f}, {one['load_cores']['median']:.2f}"])
@@ -97,8 +102,7 @@ def backlog_lines(found):
         rows.append([
             store, *(with_range(by_size[size]["cpu_us"]) if size in by_size else "-"
                      for size in sizes),
-            *(f"{last[figure]['median'] / first[figure]['median']:.2f}"
-              for figure in ("cpu_us", "rate"))])
+            *(ratio(last[figure], first[figure]) for figure in ("cpu_us", "rate"))])
         all_results |= {(store, size): one for size, one in by_size.items()}
     return ["", "## Beside a backlog", "",
             f"CPU of a cycle (three requests), from {found['clients']} clients, in a queue that "
