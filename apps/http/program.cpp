@@ -24,11 +24,17 @@
 namespace rota_http {
 namespace {
 
+std::uint64_t memory_ceiling(const settings& from) {
+    return from.max_memory != 0 ? from.max_memory : memory_allowed() / 4 * 3;
+}
+
 /// A store that nobody has asked for is done without, if need be.
 std::unique_ptr<jobs::store> open_store(const settings& from, rota::io::context& on) {
     jobs::store_limits limits;
     limits.lease_ms = from.lease.count();
     limits.jobs_max = from.max_jobs;
+    // Above the ceiling nobody is answered, those neither who would take jobs away.
+    limits.memory_bytes_max = memory_ceiling(from) / 2;
     try {
         return jobs::open_store(from.store, limits, on, from.store_connections);
     } catch (const jobs::store_error& e) {
@@ -46,10 +52,6 @@ rota::io::context_options context_options(const settings& from) {
     options.reactor.topology = from.topology;
     options.reactor.backend = from.backend;
     return options;
-}
-
-std::uint64_t memory_ceiling(const settings& from) {
-    return from.max_memory != 0 ? from.max_memory : memory_allowed() / 4 * 3;
 }
 
 /// For a log in which what a client says stands in quotes.

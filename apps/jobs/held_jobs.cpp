@@ -95,13 +95,14 @@ rota::task<std::size_t> held_jobs::done() {
 rota::task<void> held_jobs::failed(std::string why, std::chrono::milliseconds delay) {
     std::vector<retry> retries;
     const std::string reason = printable(why, by_.options().error_bytes_max);
+    retries.reserve(held_.size());
     for (held& each : held_)
         retries.push_back({std::move(each.lease), delay.count(), reason});
     held_.clear();
     try {
         rota::task<acknowledged> settling =
             by_.backing().settle(queue_->name, {}, std::move(retries), by_.now());
-        const acknowledged result = co_await std::move(settling);
+        [[maybe_unused]] const acknowledged result = co_await std::move(settling);
     } catch (const store_error&) { // the leases end by themselves
     }
 }

@@ -212,7 +212,8 @@ add_result ledger::add_one(queue_row& queue, new_job job, time_ms now) {
     const queue_counts& c = queue.counts;
     const std::uint64_t limit =
         queue.settings.max_jobs != 0 ? queue.settings.max_jobs : limits_.jobs_max;
-    if (c.queued + c.delayed + c.in_progress + c.dead >= limit)
+    if (c.queued + c.delayed + c.in_progress + c.dead >= limit ||
+        rows_.memory_bytes() >= limits_.memory_bytes_max)
         return {add_outcome::full};
     job_row row;
     row.queue = queue.number;

@@ -104,6 +104,7 @@ void memory_table::insert(const job_row& job, std::string key, std::string paylo
     added.row = job;
     added.texts = std::move(texts);
     added.key_bytes = key.size();
+    memory_bytes_ += added.memory_bytes();
     put(in, added);
 }
 
@@ -123,7 +124,10 @@ void memory_table::update(const job_row& job, std::optional<std::string_view> le
 }
 
 void memory_table::set_error(const job_row& job, std::string_view error) {
-    at(job.queue, job.id)->remarked().error = error;
+    entry& found = *at(job.queue, job.id);
+    memory_bytes_ -= found.memory_bytes();
+    found.remarked().error = error;
+    memory_bytes_ += found.memory_bytes();
 }
 
 void memory_table::erase(const job_row& job) {
@@ -131,6 +135,7 @@ void memory_table::erase(const job_row& job) {
     entry& found = in.jobs.at(job.id);
     take_out(in, found);
     leases_.erase(found.lease());
+    memory_bytes_ -= found.memory_bytes();
     in.jobs.erase(job.id);
 }
 

@@ -35,6 +35,7 @@ public:
     std::vector<job_row> due(time_ms now, std::size_t limit) override;
     time_ms next_due() override;
 
+    [[nodiscard]] std::uint64_t memory_bytes() const override { return memory_bytes_; }
     void insert(const job_row& job, std::string key, std::string payload) override;
     void update(const job_row& job, std::optional<std::string_view> lease) override;
     void set_error(const job_row& job, std::string_view error) override;
@@ -57,6 +58,10 @@ private:
         std::size_t key_bytes = 0;
         std::unique_ptr<remarks> more; // null: none so far
 
+        /// With its places in what finds it, as measured (bench/results/jobs.md).
+        [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
+            return 320 + texts.size() + (more ? more->error.size() : 0);
+        }
         [[nodiscard]] std::string_view key() const noexcept {
             return std::string_view(texts).substr(0, key_bytes);
         }
@@ -91,6 +96,7 @@ private:
     void put(shelf& in, entry& job);
     void take_out(shelf& from, entry& job);
 
+    std::uint64_t memory_bytes_ = 0;
     std::unordered_map<std::uint64_t, shelf> shelves_; // by the number of the queue
     std::unordered_map<std::string_view, entry*> leases_;
     std::set<due_place> due_;

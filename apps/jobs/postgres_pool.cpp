@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds connecting_limit{5'000};
 constexpr milliseconds migration_limit{120'000};
+constexpr milliseconds second_try_within{1'000};
 constexpr milliseconds first_pause{100};
 constexpr milliseconds longest_pause{2'000};
 constexpr milliseconds ending_limit{5'000};
@@ -231,16 +232,23 @@ bool postgres_pool::may_try(bool& leads) noexcept {
 
 rota::task<bool> postgres_pool::try_to_connect(postgres_connection* over) {
     std::string why;
-    try {
-        rota::task<void> connecting = connect(over);
-        co_await std::move(connecting);
-        co_return true;
-    } catch (const rota::operation_cancelled&) {
-        throw;
-    } catch (const std::exception& e) {
-        why = e.what();
+    const auto begin = std::chrono::steady_clock::now();
+    // Whatever cut all connections may have cut one that was being made: before anybody is refused
+    // for that there is another try, unless the first took long.
+    for (int tries = 0; tries < 2; ++tries) {
+        try {
+            rota::task<void> connecting = connect(over);
+            co_await std::move(connecting);
+            co_return true;
+        } catch (const rota::operation_cancelled&) {
+            throw;
+        } catch (const std::exception& e) {
+            why = e.what();
+        }
+        over->close();
+        if (std::chrono::steady_clock::now() - begin > second_try_within)
+            break;
     }
-    over->close();
     cannot_connect(why);
     co_return false;
 }

@@ -260,8 +260,10 @@ public:
 
 /// What every store of this program is made with.
 struct store_limits {
-    std::uint64_t jobs_max = 10'000'000;     ///< of one queue, the dead included
-    std::size_t queues_max = 10'000;         ///< more are refused
+    std::uint64_t jobs_max = 10'000'000; ///< of one queue, the dead included
+    std::size_t queues_max = 10'000;     ///< more are refused
+    /// Of all queues, where they are in memory: then every queue is full.
+    std::uint64_t memory_bytes_max = UINT64_MAX;
     std::int64_t lease_ms = 30'000;          ///< of a queue that is not set to another
     std::size_t take_bytes_max = 16'777'216; ///< payloads given to one consumer at once
     std::int64_t token_kept_ms = 86'400'000; ///< how long an idempotency token holds

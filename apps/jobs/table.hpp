@@ -71,6 +71,8 @@ public:
     /// The earliest time at which something is due, or never.
     virtual time_ms next_due() = 0;
 
+    /// What the jobs take up in memory, about; 0 where they are kept elsewhere.
+    [[nodiscard]] virtual std::uint64_t memory_bytes() const { return 0; }
     /// Of the next job of a queue; greater than those before it.
     virtual std::uint64_t new_id(queue_row& queue) { return queue.next_id++; }
     virtual void insert(const job_row& job, std::string key, std::string payload) = 0;

@@ -169,9 +169,12 @@ class Browser:
 
 
 def start():
-    """A browser; a second try if it does not come up in time. Throws WebDriverError."""
-    try:
-        return Browser()
-    except WebDriverError as error:
-        print(f"chromium does not start: {error}; once more", flush=True)
+    """A browser. Tried again if it does not come up in time, or if the driver ends at once: it
+    wants the same port with IPv4 and IPv6, and somebody may have the second. Throws
+    WebDriverError, AssertionError."""
+    for _ in range(4):
+        try:
+            return Browser()
+        except (WebDriverError, AssertionError) as error:
+            print(f"chromium does not start: {error}; once more", flush=True)
     return Browser()

@@ -4,6 +4,7 @@
 usage: shortages_test.py <program that keeps io_uring from others> <rota-http> [options of it...]
 """
 
+import json
 import os
 import resource
 import select
@@ -12,7 +13,7 @@ import sys
 
 from attack import GET, attacked, close_all, connect, reset, send_some
 from programs import check, equal, eventually, run_tests
-from rota_http import read_answer
+from rota_http import RotaHttp, read_answer
 
 
 def test_no_descriptors_are_left(_, program, options):
@@ -107,6 +108,29 @@ def test_the_memory_ceiling(_, program, options):
                 reset(client)
             eventually(lambda: server.get("/plaintext").status == 200, "requests are taken again")
         server.wait_for("requests are refused", 2)
+
+
+def test_jobs_in_memory(_, program, options):
+    """Jobs take up half of the ceiling at most: who would take them away is still answered."""
+    if "ROTA_TEST_SANITIZED" in os.environ:
+        return
+
+    def call(what, body):
+        answer = server.request("POST", f"/v1/queues/q/{what}", json.dumps(body).encode())
+        return answer.status, answer.json()
+
+    with RotaHttp(program, "--workers", "2", "--max-memory", "240M", *options) as server:
+        added = 0
+        while (answer := call("jobs", {"key": str(added), "payload": "x" * 200_000}))[0] == 201:
+            added += 1
+        equal((answer[0], answer[1]["code"]), (429, "queue_full"))
+        check(500 < added < 700, added)
+        status, taken = call("take", {"max": 10})
+        equal((status, len(taken["jobs"])), (200, 10))
+        acks = [{"lease_id": job["lease_id"]} for job in taken["jobs"]]
+        status, done = call("ack", {"acks": acks})
+        equal((status, done), (200, {"acked": 10, "retried": 0, "lost": []}))
+        equal(call("jobs", {"payload": "room again"})[0], 201)
 
 
 if __name__ == "__main__":

@@ -227,6 +227,35 @@ TEST_CASE("a full queue takes no more, and a queue's payloads are bounded") {
     CHECK(d.add("5").outcome == add_outcome::full);
 }
 
+TEST_CASE("what jobs take up in memory is bounded") {
+    store_driver d("memory", {.memory_bytes_max = 10'000});
+    const auto fill = [&d] {
+        std::size_t added = 0;
+        while (d.add(std::to_string(added)).outcome == add_outcome::added)
+            ++added;
+        return added;
+    };
+    const std::size_t first = fill();
+    CHECK(first > 10);
+    CHECK(first < 40);
+    d.queue = "another";
+    CHECK(d.add("1").outcome == add_outcome::full);
+    d.queue = "q";
+    CHECK(d.add("0").outcome == add_outcome::duplicate);
+    d.ack({d.lease()});
+    CHECK(d.add("one more").outcome == add_outcome::added);
+    CHECK(d.add("and another").outcome == add_outcome::full);
+    d.wait(d.store().settle(d.queue, {}, {{d.lease(), 0, std::string(9'000, 'e')}}, d.now));
+    while (!d.take(100).empty()) {
+    }
+    CHECK(d.add("x").outcome == add_outcome::full); // in progress counts
+    d.wait(d.store().remove(d.queue, 2, d.now));
+    CHECK(d.wait(d.store().purge(d.queue, d.now)) == 0);
+    d.now += 60'000;
+    CHECK(d.wait(d.store().purge(d.queue, d.now)) > 0);
+    CHECK(fill() == first); // nothing is left over
+}
+
 TEST_CASE("queues are bounded, and unused ones make room") {
     store_driver d(each_kind(), {.queues_max = 2});
     d.queue = "a";

@@ -92,6 +92,7 @@ inline transcript run(std::string_view bytes, const parser_limits& limits = {}) 
 
 inline std::vector<std::string_view> byte_by_byte(std::string_view bytes) {
     std::vector<std::string_view> pieces;
+    pieces.reserve(bytes.size());
     for (std::size_t i = 0; i < bytes.size(); ++i)
         pieces.push_back(bytes.substr(i, 1));
     return pieces;
