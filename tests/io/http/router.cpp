@@ -102,6 +102,22 @@ TEST_CASE("paths lead to routes") {
     CHECK(routes.match(method::head, "/plaintext").target->method == method::get);
 }
 
+TEST_CASE("each method has its routes, and any() is for those that act on a resource") {
+    router routes;
+    routes.head("/h", answer(200)).patch("/p", answer(200)).options("/o", answer(200));
+    routes.any("/a", answer(200));
+    for (const method m : {method::get, method::head, method::post, method::put, method::patch,
+                           method::delete_, method::options}) {
+        CAPTURE(method_names[static_cast<std::size_t>(m)]);
+        CHECK((lookup(routes, m, "/h") == "/h") == (m == method::head));
+        CHECK((lookup(routes, m, "/p") == "/p") == (m == method::patch));
+        CHECK((lookup(routes, m, "/o") == "/o") == (m == method::options));
+        CHECK((lookup(routes, m, "/a") == "/a") == (m != method::options));
+    }
+    CHECK_THROWS_AS(routes.patch("/a", answer(200)), std::invalid_argument);
+    CHECK_NOTHROW(routes.options("/a", answer(200)));
+}
+
 TEST_CASE("a route that is taken or makes no sense is refused when it is registered") {
     router routes = sample();
     for (std::string_view pattern :
