@@ -43,6 +43,7 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     const auto no_more = [](postgres_values&) {};
     if (!what.digests.empty()) {
         std::vector<std::optional<std::string_view>> digests;
+        digests.reserve(what.digests.size());
         for (const auto& [digest, key] : what.digests)
             digests.emplace_back(digest);
         send(sql::lock_digests, [&](postgres_values& v) { v.add_bytes(digests); });
@@ -56,13 +57,14 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         send(sql::lock_leases, [&](postgres_values& v) { v.add_bytes(views(what.leases)); });
         take_jobs();
     }
-    for (const auto& [id, statement] :
-         {std::pair{what.locked_id, &sql::lock_ids}, std::pair{what.read_id, &sql::find_job}}) {
-        if (id) {
-            send(*statement, [&](postgres_values& v) { v.add(*id); });
-            take_jobs();
-        }
-    }
+    const auto ask_for = [&](const std::optional<std::uint64_t>& id, const sql::prepared& by) {
+        if (!id)
+            return;
+        send(by, [&](postgres_values& v) { v.add(*id); });
+        take_jobs();
+    };
+    ask_for(what.locked_id, sql::lock_ids);
+    ask_for(what.read_id, sql::find_job);
     if (what.take_max != 0) {
         send(sql::lock_first,
              [&](postgres_values& v) { v.add(std::uint64_t{what.take_max}).add(what.take_bytes); });

@@ -68,11 +68,11 @@ bool postgres_pool::submit(postgres_step& what, std::exception_ptr& error) {
     {
         const std::lock_guard guard(lock_);
         if (serving_ == 0 || ending_) {
-            error = std::make_exception_ptr(store_error("the job store has been closed"));
+            error = failure("the job store has been closed");
             return false;
         }
         if (!refusal_.empty()) {
-            error = std::make_exception_ptr(store_error(refusal_));
+            error = failure(refusal_);
             return false;
         }
         waiting_[static_cast<std::size_t>(what.kind())].push_back({next_number_++, &what});
@@ -125,7 +125,7 @@ void postgres_pool::put_back(const steps& batch, const std::string& why) noexcep
         }
     }
     for (postgres_step* const each : hopeless)
-        each->done(std::make_exception_ptr(store_error(why)));
+        each->done(failure(why));
     work_.notify();
 }
 
@@ -137,7 +137,7 @@ void postgres_pool::refuse_all(const std::string& why) noexcept {
     }
     for (const auto& kind : all) {
         for (const entry& each : kind)
-            each.step->done(std::make_exception_ptr(store_error(why)));
+            each.step->done(failure(why));
     }
 }
 
@@ -232,6 +232,7 @@ bool postgres_pool::may_try(bool& leads) noexcept {
 
 rota::task<bool> postgres_pool::try_to_connect(postgres_connection* over) {
     std::string why;
+    // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): it is read, after a wait
     const auto begin = std::chrono::steady_clock::now();
     // Whatever cut all connections may have cut one that was being made: before anybody is refused
     // for that there is another try, unless the first took long.
@@ -327,9 +328,9 @@ rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_
             if (why.empty()) {
                 each->done(nullptr);
             } else if (unknown) {
-                each->done(std::make_exception_ptr(outcome_unknown(why)));
+                each->done(failure<outcome_unknown>(why));
             } else {
-                each->done(std::make_exception_ptr(store_error(why)));
+                each->done(failure(why));
             }
         }
     }

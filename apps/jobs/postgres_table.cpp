@@ -121,6 +121,7 @@ const queue_row* postgres_table::queue_named(const std::string& name) const {
 
 std::vector<queue_row> postgres_table::queues() {
     std::vector<queue_row> rows;
+    rows.reserve(loaded_queues_.size());
     for (const auto& [number, row] : loaded_queues_)
         rows.push_back(row);
     return rows;

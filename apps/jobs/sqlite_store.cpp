@@ -77,9 +77,9 @@ void sqlite_store::do_together(std::vector<step*>& steps) noexcept {
     const std::vector<change> what = rules_.take_changes();
     if (!failed)
         tell(what);
-    // An exception each: who is told may be on another thread, and ends it there.
+    // An error each: who is told may be on another thread, and ends it there.
     for (step* const each : steps)
-        each->done(failed ? std::make_exception_ptr(store_error(why)) : nullptr);
+        each->done(failed ? failure(why) : nullptr);
 }
 
 } // namespace jobs

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,13 @@ class store_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
+
+/// An error for another thread. Copies of an exception share its text, so none may be left behind
+/// on this thread once the other has it.
+template <class Error = store_error>
+[[nodiscard]] std::exception_ptr failure(const std::string& why) {
+    return std::make_exception_ptr(Error(why));
+}
 
 /// queued: may be taken; delayed: not before its time; in_progress: somebody has a lease of it;
 /// dead: has failed too often.
