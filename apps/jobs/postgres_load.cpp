@@ -112,6 +112,7 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
         takers_.emplace_back([this](const postgres_result& r) { rows_.load_ids(r); });
     }
     std::vector<std::string> names;
+    names.reserve(needs.queues.size());
     for (const auto& [name, what] : needs.queues)
         names.push_back(name);
     if (needs.all_queues) {
@@ -125,7 +126,7 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
             continue;
         over_.send(sql::purge_jobs.name, postgres_values().add(std::string_view(name)));
         takers_.emplace_back(
-            [this, name = name](const postgres_result& r) { rows_.load_purged(name, r); });
+            [this, from = name](const postgres_result& r) { rows_.load_purged(from, r); });
     }
 }
 
