@@ -98,6 +98,7 @@ task<void> stop_when_gone(request* req, rota::task_group* what) {
 task<void> send_events(service* s, request* req, watched_ptr queue, std::uint64_t seen,
                        std::string first, body_writer* to) {
     const std::stop_token stopped = co_await rota::current_stop_token;
+    // NOLINTNEXTLINE(cppcoreguidelines-avoid-capturing-lambda-coroutines): the task keeps it
     auto body = [=, queue = std::move(queue),
                  first = std::move(first)](rota::task_group& both) mutable -> task<void> {
         both.spawn(stop_when_gone(req, &both), "events: is the client there");
