@@ -8,7 +8,6 @@ type, fields and content have to be listed there. The last test looks whether ev
 listed has been seen. That every route is described, and nothing else: routes.cpp.
 """
 
-import itertools
 import json
 import re
 import sys
@@ -280,19 +279,25 @@ def test_a_full_queue(api):
 
 def test_a_server_without_memory(api):
     """It answers 503 to everything."""
+    head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n"
+    content = head + b"x" * 7_900_000
     with RotaHttp(*api.server.started_as, "--max-memory", "64M") as short:
-        large = itertools.count()
+        clients = []
 
         def is_short():
-            try:
-                short.post_json("/v1/queues/q/jobs", {"payload": f"{next(large)}" + "x" * 250_000})
-            except OSError:  # it has refused before it had read all
-                pass
+            if len(clients) < 12:
+                clients.append(short.connect())
+                try:
+                    clients[-1].sendall(content)  # without its end: the server keeps it
+                except OSError:  # it has refused before it had read all
+                    pass
             return short.get("/healthz").status == 503
 
         eventually(is_short, "it refuses")
         for name in api.operations:
             equal(api.send(name, server=short).status, 503, name)
+        for client in clients:
+            client.close()
 
 
 def test_everything_that_is_listed_has_been_seen(api):
