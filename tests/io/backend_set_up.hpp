@@ -1,0 +1,138 @@
+#pragma once
+
+// A backend in use and what its operations got, for the tests of all backends.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <sys/socket.h>
+
+#include <rota/parker.hpp>
+#include <rota/worker.hpp>
+
+#include "backend.hpp"
+#include "operation.hpp"
+#include "support.hpp"
+
+namespace rota::io::test {
+
+using namespace std::chrono_literals;
+
+inline constexpr unsigned entries = 16;
+
+inline std::vector<backend_kind> kinds() {
+    std::vector<backend_kind> all{backend_kind::epoll};
+    if (has_io_uring())
+        all.push_back(backend_kind::io_uring);
+    return all;
+}
+
+struct result {
+    std::int32_t value;
+    std::uint32_t flags;
+    bool operator==(const result&) const = default;
+};
+
+struct test_op final : operation {
+    test_op(op_kind k, worker& w, int descriptor) : operation(k, w) { fd = descriptor; }
+    void complete(std::int32_t, std::uint32_t) noexcept override {}
+    std::vector<result> got;
+    int ends = 0;
+};
+
+/// A backend in use, the operations handed to it, and what they got.
+struct in_use {
+    explicit in_use(backend_kind kind)
+        : source(kernel_backends(kind, entries)), backend(source.make_read()),
+          writer(source.make_write()) {
+        backend->enter_thread();
+    }
+    ~in_use() {
+        for (auto& op : ops)
+            CHECK(op.ends <= op_arms[&op]);
+    }
+    test_op& add(op_kind k, int fd) { return ops.emplace_back(k, home, fd); }
+    test_op& add_poll(int fd, std::uint32_t events) {
+        test_op& op = add(op_kind::poll, fd);
+        op.poll_events = events;
+        return op;
+    }
+    void arm(test_op& op) {
+        ++op_arms[&op];
+        backend->arm(op);
+    }
+    std::size_t collect(std::chrono::steady_clock::time_point until) {
+        std::array<op_completion, 256> out{};
+        const std::size_t count = backend->wait(out, until);
+        for (const op_completion& c : std::span(out).first(count)) {
+            test_op& op = static_cast<test_op&>(*c.op);
+            op.got.push_back({.value = c.result, .flags = c.flags});
+            if ((c.flags & completion_flags::more) == 0)
+                ++op.ends;
+        }
+        return count;
+    }
+    std::size_t collect_now() { return collect({}); }
+    /// Until `op` has ended as often as it was armed.
+    void await_end(test_op& op) {
+        await([&] { return op.ends == op_arms[&op]; });
+    }
+    void await_results(test_op& op, std::size_t count) {
+        await([&] { return op.got.size() >= count; });
+    }
+    template <class Condition>
+    void await(Condition&& condition) {
+        REQUIRE(becomes([&] {
+            if (!condition())
+                collect(std::chrono::steady_clock::now() + 100ms);
+            return condition();
+        }));
+    }
+
+    /// That nothing comes, and that a wait really waits; now and then it may return early, as when
+    /// the kernel takes down a ring that this thread had before. Spinning would be thousands.
+    bool is_quiet() {
+        const auto until = std::chrono::steady_clock::now() + 20ms;
+        int waits = 0;
+        std::size_t count = 0;
+        do {
+            ++waits;
+            count += collect(until);
+        } while (std::chrono::steady_clock::now() < until);
+        UNSCOPED_INFO(waits << " waits, " << count << " completions");
+        return count == 0 && waits <= 200;
+    }
+
+    backend_source source;
+    std::unique_ptr<read_backend> backend;
+    std::unique_ptr<write_backend> writer;
+    worker home{0, time_source::steady(), std::make_unique<parker>()};
+    std::deque<test_op> ops;
+    std::map<const test_op*, int> op_arms;
+};
+
+inline std::pair<peer, peer> socket_pair() {
+    int fds[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+    return {peer(fds[0]), peer(fds[1])};
+}
+
+inline std::pair<peer, peer> tcp_pair() {
+    const plain_listener l;
+    peer a(l.where());
+    return {std::move(a), l.accept()};
+}
+
+inline backend_kind each_kind() { return GENERATE(from_range(kinds())); }
+
+} // namespace rota::io::test
