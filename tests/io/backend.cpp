@@ -30,7 +30,7 @@ std::string bytes_of(const buffer_group& group, const result& r) {
 TEST_CASE("a poll ends when the descriptor is ready, and can be armed again") {
     in_use b(each_kind());
     auto [a, z] = socket_pair();
-    test_op& op = b.add_poll(a.fd(), POLLIN);
+    watched_op& op = b.add_poll(a.fd(), POLLIN);
     b.arm(op);
     CHECK(b.collect_now() == 0);
     z.send("x");
@@ -44,7 +44,7 @@ TEST_CASE("a poll ends when the descriptor is ready, and can be armed again") {
 TEST_CASE("a poll for both directions ends with whichever is there") {
     in_use b(each_kind());
     auto [a, z] = socket_pair();
-    test_op& op = b.add_poll(a.fd(), POLLIN | POLLOUT);
+    watched_op& op = b.add_poll(a.fd(), POLLIN | POLLOUT);
     b.arm(op);
     b.await_end(op);
     CHECK(op.got.back().value == POLLOUT);
@@ -60,8 +60,8 @@ TEST_CASE("a poll for both directions ends with whichever is there") {
 TEST_CASE("one operation for each direction of a descriptor") {
     in_use b(each_kind());
     auto [a, z] = socket_pair();
-    test_op& in = b.add_poll(a.fd(), POLLIN);
-    test_op& out = b.add_poll(a.fd(), POLLOUT);
+    watched_op& in = b.add_poll(a.fd(), POLLIN);
+    watched_op& out = b.add_poll(a.fd(), POLLOUT);
     b.arm(in);
     b.arm(out);
     b.await_end(out);
@@ -75,7 +75,7 @@ TEST_CASE("one operation for each direction of a descriptor") {
 TEST_CASE("a hang-up ends a poll, and then there is nothing more to report") {
     in_use b(each_kind());
     auto [a, z] = socket_pair();
-    test_op& op = b.add_poll(a.fd(), POLLIN);
+    watched_op& op = b.add_poll(a.fd(), POLLIN);
     b.arm(op);
     z.close();
     b.await_end(op);
@@ -86,8 +86,8 @@ TEST_CASE("a hang-up ends a poll, and then there is nothing more to report") {
 
 TEST_CASE("what cannot be polled ends with an error") {
     in_use b(each_kind());
-    test_op& negative = b.add_poll(-1, POLLIN);
-    test_op& closed = b.add_poll(9999, POLLIN);
+    watched_op& negative = b.add_poll(-1, POLLIN);
+    watched_op& closed = b.add_poll(9999, POLLIN);
     b.arm(negative);
     b.arm(closed);
     b.await_end(negative);
@@ -99,7 +99,7 @@ TEST_CASE("what cannot be polled ends with an error") {
 TEST_CASE("a regular file is always ready") {
     in_use b(each_kind());
     const peer file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-    test_op& op = b.add_poll(file.fd(), POLLIN);
+    watched_op& op = b.add_poll(file.fd(), POLLIN);
     b.arm(op);
     b.await_end(op);
     CHECK(op.got.back().value == POLLIN);
@@ -110,7 +110,7 @@ TEST_CASE("a receive goes on until the end of the stream") {
     auto [a, z] = tcp_pair();
     buffer_group group(0, 4, 64);
     b.backend->attach(group);
-    test_op& op = b.add(op_kind::receive, a.fd());
+    watched_op& op = b.add(op_kind::receive, a.fd());
     op.group = &group;
     b.arm(op);
     z.send("one");
@@ -132,7 +132,7 @@ TEST_CASE("a receive without a buffer ends with ENOBUFS, its bytes wait in the k
     auto [a, z] = tcp_pair();
     buffer_group group(0, 2, 4);
     b.backend->attach(group);
-    test_op& op = b.add(op_kind::receive, a.fd());
+    watched_op& op = b.add(op_kind::receive, a.fd());
     op.group = &group;
     b.arm(op);
     z.send("0123456789");
@@ -154,7 +154,7 @@ TEST_CASE("a reset ends a receive with an error") {
     auto [a, z] = tcp_pair();
     buffer_group group(0, 2, 64);
     b.backend->attach(group);
-    test_op& op = b.add(op_kind::receive, a.fd());
+    watched_op& op = b.add(op_kind::receive, a.fd());
     op.group = &group;
     b.arm(op);
     b.collect_now();
@@ -172,7 +172,7 @@ TEST_CASE("an accept goes on until the socket is shut down") {
     REQUIRE(::getsockname(l.fd(), reinterpret_cast<sockaddr*>(&address), &length) == 0);
     const auto port = endpoint::from(reinterpret_cast<sockaddr*>(&address), length).port();
     b.backend->prepare_listener(l.fd());
-    test_op& op = b.add(op_kind::accept, l.fd());
+    watched_op& op = b.add(op_kind::accept, l.fd());
     b.arm(op);
     std::vector<peer> clients;
     std::vector<peer> taken;
@@ -194,7 +194,7 @@ TEST_CASE("a connect ends with its outcome") {
     in_use b(each_kind());
     const plain_listener listening;
     const peer socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    test_op& op = b.add(op_kind::connect, socket.fd());
+    watched_op& op = b.add(op_kind::connect, socket.fd());
     op.address = listening.where().address();
     op.address_length = listening.where().length();
     b.arm(op);
@@ -210,7 +210,7 @@ TEST_CASE("a connect ends with its outcome") {
         gone = short_lived.where();
     }
     const peer second(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    test_op& refused = b.add(op_kind::connect, second.fd());
+    watched_op& refused = b.add(op_kind::connect, second.fd());
     refused.address = gone.address();
     refused.address_length = gone.length();
     b.arm(refused);

@@ -26,21 +26,21 @@ TEST_CASE("a cancel ends each kind of operation, once") {
     const peer l(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     REQUIRE(::listen(l.fd(), 1) == 0);
     b.backend->prepare_listener(l.fd());
-    test_op& receive = b.add(op_kind::receive, a.fd());
+    watched_op& receive = b.add(op_kind::receive, a.fd());
     receive.group = &group;
-    test_op& accept = b.add(op_kind::accept, l.fd());
-    test_op& poll = b.add_poll(z.fd(), POLLIN);
-    for (test_op* op : {&receive, &accept, &poll})
+    watched_op& accept = b.add(op_kind::accept, l.fd());
+    watched_op& poll = b.add_poll(z.fd(), POLLIN);
+    for (watched_op* op : {&receive, &accept, &poll})
         b.arm(*op);
     b.collect_now();
-    for (test_op* op : {&receive, &accept, &poll}) {
+    for (watched_op* op : {&receive, &accept, &poll}) {
         b.backend->cancel(*op);
         b.await_end(*op);
         CHECK(op->got == std::vector<result>{{-ECANCELED, 0}});
     }
     CHECK(b.collect_now() == 0);
     // And all of them can be armed again.
-    for (test_op* op : {&receive, &accept, &poll})
+    for (watched_op* op : {&receive, &accept, &poll})
         b.arm(*op);
     a.send("x");
     b.await_end(poll);
@@ -52,23 +52,23 @@ TEST_CASE("what has ended but was not fetched is not ended again by a cancel") {
     in_use b(each_kind());
     auto [a, z] = socket_pair();
     z.send("x");
-    test_op& ready = b.add_poll(a.fd(), POLLIN);
-    test_op& bad = b.add_poll(9999, POLLIN);
+    watched_op& ready = b.add_poll(a.fd(), POLLIN);
+    watched_op& bad = b.add_poll(9999, POLLIN);
     // A Unix socket connects, or is refused, within the call.
     const peer socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const endpoint nobody = endpoint::unix_path("@rota-test-nobody-listens-here");
-    test_op& connecting = b.add(op_kind::connect, socket.fd());
+    watched_op& connecting = b.add(op_kind::connect, socket.fd());
     connecting.address = nobody.address();
     connecting.address_length = nobody.length();
-    for (test_op* op : {&ready, &bad, &connecting}) {
+    for (watched_op* op : {&ready, &bad, &connecting}) {
         b.arm(*op);
         b.backend->cancel(*op);
     }
-    for (test_op* op : {&ready, &bad, &connecting})
+    for (watched_op* op : {&ready, &bad, &connecting})
         b.await_end(*op);
     for (int i = 0; i < 3; ++i)
         b.collect_now();
-    for (test_op* op : {&ready, &bad, &connecting})
+    for (watched_op* op : {&ready, &bad, &connecting})
         CHECK(op->got.size() == 1);
 }
 
@@ -82,13 +82,13 @@ TEST_CASE("more operations than the ring has room for") {
     CHECK(b.collect_now() == 0);
     for (auto& [a, z] : pairs)
         z.send("x"); // more completions than the ring holds
-    for (test_op& op : b.ops)
+    for (watched_op& op : b.ops)
         b.await_end(op);
-    for (test_op& op : b.ops)
+    for (watched_op& op : b.ops)
         b.arm(op);
-    for (test_op& op : b.ops) // all at once ready: completions come while there are still arms
+    for (watched_op& op : b.ops) // all at once ready: completions come while there are still arms
         b.await_end(op);
-    for (test_op& op : b.ops)
+    for (watched_op& op : b.ops)
         CHECK(op.got == std::vector<result>{{POLLIN, 0}, {POLLIN, 0}});
 }
 

@@ -43,8 +43,8 @@ struct result {
     bool operator==(const result&) const = default;
 };
 
-struct test_op final : operation {
-    test_op(op_kind k, worker& w, int descriptor) : operation(k, w) { fd = descriptor; }
+struct watched_op final : operation {
+    watched_op(op_kind k, worker& w, int descriptor) : operation(k, w) { fd = descriptor; }
     void complete(std::int32_t, std::uint32_t) noexcept override {}
     std::vector<result> got;
     int ends = 0;
@@ -61,13 +61,13 @@ struct in_use {
         for (auto& op : ops)
             CHECK(op.ends <= op_arms[&op]);
     }
-    test_op& add(op_kind k, int fd) { return ops.emplace_back(k, home, fd); }
-    test_op& add_poll(int fd, std::uint32_t events) {
-        test_op& op = add(op_kind::poll, fd);
+    watched_op& add(op_kind k, int fd) { return ops.emplace_back(k, home, fd); }
+    watched_op& add_poll(int fd, std::uint32_t events) {
+        watched_op& op = add(op_kind::poll, fd);
         op.poll_events = events;
         return op;
     }
-    void arm(test_op& op) {
+    void arm(watched_op& op) {
         ++op_arms[&op];
         backend->arm(op);
     }
@@ -75,7 +75,7 @@ struct in_use {
         std::array<op_completion, 256> out{};
         const std::size_t count = backend->wait(out, until);
         for (const op_completion& c : std::span(out).first(count)) {
-            test_op& op = static_cast<test_op&>(*c.op);
+            watched_op& op = static_cast<watched_op&>(*c.op);
             op.got.push_back({.value = c.result, .flags = c.flags});
             if ((c.flags & completion_flags::more) == 0)
                 ++op.ends;
@@ -84,10 +84,10 @@ struct in_use {
     }
     std::size_t collect_now() { return collect({}); }
     /// Until `op` has ended as often as it was armed.
-    void await_end(test_op& op) {
+    void await_end(watched_op& op) {
         await([&] { return op.ends == op_arms[&op]; });
     }
-    void await_results(test_op& op, std::size_t count) {
+    void await_results(watched_op& op, std::size_t count) {
         await([&] { return op.got.size() >= count; });
     }
     template <class Condition>
@@ -117,8 +117,8 @@ struct in_use {
     std::unique_ptr<read_backend> backend;
     std::unique_ptr<write_backend> writer;
     worker home{0, time_source::steady(), std::make_unique<parker>()};
-    std::deque<test_op> ops;
-    std::map<const test_op*, int> op_arms;
+    std::deque<watched_op> ops;
+    std::map<const watched_op*, int> op_arms;
 };
 
 inline std::pair<peer, peer> socket_pair() {
