@@ -50,7 +50,12 @@ std::optional<std::int64_t> read_integer(json::value from, std::string_view name
     return number;
 }
 
-std::string read_lease(json::value from) {
+/// Of an object with this id, or the id itself.
+std::string read_lease(json::value from, std::string_view name,
+                       std::initializer_list<std::string_view> members) {
+    if (from.is(json::kind::string))
+        return std::string(from.string());
+    check_object(from, "each of " + in_quotes(name), members);
     const std::optional<json::value> id = from.member("lease_id");
     if (!id)
         throw invalid("each lease needs a \"lease_id\"");
@@ -65,10 +70,8 @@ std::vector<std::string> read_leases(json::value from, std::string_view name) {
         return ids;
     check_kind(*list, json::kind::array, name);
     ids.reserve(list->size());
-    list->each_element([&](json::value element) {
-        check_object(element, "each of " + in_quotes(name), {"lease_id"});
-        ids.push_back(read_lease(element));
-    });
+    list->each_element(
+        [&](json::value element) { ids.push_back(read_lease(element, name, {"lease_id"})); });
     return ids;
 }
 
@@ -95,9 +98,9 @@ std::vector<retry> read_retries(json::value from, const service_options& limits)
     check_kind(*list, json::kind::array, "retries");
     retries.reserve(list->size());
     list->each_element([&](json::value element) {
-        check_object(element, "each of \"retries\"", {"lease_id", "delay_ms", "error"});
+        std::string lease = read_lease(element, "retries", {"lease_id", "delay_ms", "error"});
         const auto delay = read_integer(element, "delay_ms", 0, limits.delay_max.count());
-        retries.push_back({read_lease(element), delay.value_or(0), read_error(element, limits)});
+        retries.push_back({std::move(lease), delay.value_or(0), read_error(element, limits)});
     });
     return retries;
 }

@@ -38,14 +38,14 @@ struct acknowledgement {
     std::vector<retry> retries;
 };
 /// {"acks"?: [{"lease_id": string}], "retries"?: [{"lease_id": string, "delay_ms"?: 0..,
-/// "error"?: string}]}, at least one of them.
+/// "error"?: string}]}, at least one of them; a string stands for an object with this lease_id.
 [[nodiscard]] acknowledgement read_acknowledgement(json::value from, const service_options& limits);
 
 struct extension {
     std::vector<std::string> leases;
     std::int64_t lease_ms = 0;
 };
-/// {"leases": [{"lease_id": string}], "lease_ms"?: 1..}
+/// {"leases": [{"lease_id": string} or string], "lease_ms"?: 1..}
 [[nodiscard]] extension read_extension(json::value from, const service_options& limits);
 
 /// {"max_jobs"?, "max_attempts"?, "lease_ms"?, "payload_bytes_max"?: 1.. or null, "paused"?: bool}:

@@ -224,7 +224,7 @@ def test_what_is_wrong_is_told(server):
                  '{"wait_ms":-1}', '{"maximum":1}'):
         problem(400, "invalid_request", take, body)
     for body in ("{}", '{"retries":[{"lease_id":"x","delay_ms":-1}]}', '{"acks":1}',
-                 '{"acks":["a"]}', '{"acks":[{"lease_id":1}]}'):
+                 '{"acks":[1]}', '{"acks":[{"lease_id":1}]}'):
         problem(400, "invalid_request", ack, body)
     problem(413, "payload_too_large", jobs, json.dumps({"payload": "x" * 262_143}))
     problem(413, "content_too_large", jobs, "x" * 1_048_577)

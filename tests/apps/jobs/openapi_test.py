@@ -140,7 +140,7 @@ def test_a_job_from_its_first_day_to_its_last(api):
     equal(len(api.good("takeJobs", **q)["jobs"]), 1)  # without content
     (job,) = api.good("takeJobs", {"max": 1, "wait_ms": 60_000, "lease_ms": 60_000}, **q)["jobs"]
     api.good("listJobs", **q, query="?state=in_progress")
-    leases = [{"lease_id": job["lease_id"]}, {"lease_id": "lost"}]
+    leases = [{"lease_id": job["lease_id"]}, "lost"]
     equal(api.good("extendLeases", {"leases": leases, "lease_ms": 60_000}, **q)["lost"], ["lost"])
     api.good("acknowledgeJobs", {"retries": [{**leases[0], "delay_ms": 0, "error": "why"}]}, **q)
     (job,) = api.good("listJobs", **q)["jobs"]

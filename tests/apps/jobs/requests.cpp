@@ -114,11 +114,20 @@ TEST_CASE("acknowledgements") {
          {R"({"retries":[{"lease_id":"b","delay_ms":-1}]})",
           R"({"retries":[{"lease_id":"b","error":1}]})",
           R"({"retries":[{"lease_id":"b","error":"a\u0000b"}]})", "{}", R"({"acks":{}})",
-          R"({"acks":["a"]})", R"({"acks":[{}]})", R"({"acks":[{"lease_id":1}]})",
-          R"({"acks":[{"id":"a"}]})", R"({"ack":[]})"}) {
+          R"({"acks":[1]})", R"({"acks":[["a"]]})", R"({"acks":[null]})", R"({"acks":[{}]})",
+          R"({"acks":[{"lease_id":1}]})", R"({"retries":[1]})", R"({"acks":[{"id":"a"}]})",
+          R"({"ack":[]})"}) {
         CAPTURE(text);
         CHECK(refusal(ack_of, text).status == 400);
     }
+}
+
+TEST_CASE("a lease may be named by its id alone") {
+    const acknowledgement given = ack_of(R"({"acks":["a",{"lease_id":"b"}],"retries":["c"]})");
+    CHECK(given.acks == std::vector<std::string>{"a", "b"});
+    CHECK(given.retries == std::vector<retry>{{"c"}});
+    const json::document doc = parse(R"({"leases":[{"lease_id":"a"},"b"]})");
+    CHECK(read_extension(doc.root(), limits).leases == std::vector<std::string>{"a", "b"});
 }
 
 TEST_CASE("names of queues") {
