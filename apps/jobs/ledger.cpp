@@ -8,14 +8,14 @@
 
 #include <sys/random.h>
 
+#include "payload_size.hpp"
+
 namespace jobs {
 namespace {
 
 constexpr std::size_t due_at_once = 1'000;
 
-std::int64_t or_default(std::int64_t set, std::int64_t otherwise) noexcept {
-    return set != 0 ? set : otherwise;
-}
+auto or_default(auto set, decltype(set) otherwise) noexcept { return set != 0 ? set : otherwise; }
 
 } // namespace
 
@@ -207,11 +207,10 @@ add_result ledger::add_one(queue_row& queue, new_job job, time_ms now) {
         return {add_outcome::duplicate, there->id, there->state};
     }
     const auto payload_max = queue.settings.payload_bytes_max;
-    if (payload_max != 0 && job.payload.size() > payload_max)
+    if (payload_max != 0 && payload_size(job.payload) > payload_max)
         return {add_outcome::too_large};
     const queue_counts& c = queue.counts;
-    const std::uint64_t limit =
-        queue.settings.max_jobs != 0 ? queue.settings.max_jobs : limits_.jobs_max;
+    const auto limit = or_default(queue.settings.max_jobs, limits_.jobs_max);
     if (c.queued + c.delayed + c.in_progress + c.dead >= limit ||
         rows_.memory_bytes() >= limits_.memory_bytes_max)
         return {add_outcome::full};

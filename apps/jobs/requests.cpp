@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "payload_size.hpp"
 #include "problem.hpp"
 #include "words.hpp"
 
@@ -157,10 +158,10 @@ new_job read_new_job(json::value from, const service_options& limits) {
         throw invalid("a job needs a \"payload\"");
     new_job result;
     payload->append_text(result.payload);
-    if (result.payload.size() > limits.payload_bytes_max) {
+    if (const auto size = payload_size(result.payload); size > limits.payload_bytes_max) {
         throw problem(413, "payload_too_large",
-                      "the payload has " + std::to_string(result.payload.size()) +
-                          " bytes; at most " + std::to_string(limits.payload_bytes_max));
+                      "the payload has " + std::to_string(size) + " bytes; at most " +
+                          std::to_string(limits.payload_bytes_max));
     }
     result.delay_ms = read_integer(from, "delay_ms", 0, limits.delay_max.count()).value_or(0);
     result.priority = static_cast<int>(read_integer(from, "priority", 0, priority_max).value_or(0));

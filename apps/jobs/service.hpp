@@ -27,7 +27,7 @@ namespace jobs {
 [[nodiscard]] std::chrono::milliseconds steady_to_wall();
 
 struct service_options {
-    std::size_t payload_bytes_max = 262'144;         ///< without white space
+    std::size_t payload_bytes_max = 262'144;         ///< see payload_size()
     std::size_t key_bytes_max = 512;                 ///< of a key that is given
     std::size_t error_bytes_max = 4'096;             ///< that comes with a retry
     std::size_t request_bytes_max = 1'048'576;       ///< one request's content, or one line of many

@@ -2,6 +2,7 @@
 // it is written out and read again.
 #include <optional>
 
+#include "jobs/payload_size.hpp"
 #include "jobs/problem.hpp"
 #include "jobs/requests.hpp"
 #include "target.hpp"
@@ -51,7 +52,8 @@ void check_job(std::string_view text) {
     require(job.has_value() == padded.has_value(), "white space around it says nothing", text);
     if (!job)
         return;
-    require(job->payload.size() <= limits.payload_bytes_max, "the size of a payload", text);
+    require(jobs::payload_size(job->payload) <= limits.payload_bytes_max, "the size of a payload",
+            text);
     const std::string once = canonical(job->payload);
     require_equal(canonical(once), once, "the canonical text of a canonical text");
 

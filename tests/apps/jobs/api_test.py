@@ -226,7 +226,7 @@ def test_what_is_wrong_is_told(server):
     for body in ("{}", '{"retries":[{"lease_id":"x","delay_ms":-1}]}', '{"acks":1}',
                  '{"acks":[1]}', '{"acks":[{"lease_id":1}]}'):
         problem(400, "invalid_request", ack, body)
-    problem(413, "payload_too_large", jobs, json.dumps({"payload": "x" * 262_143}))
+    problem(413, "payload_too_large", jobs, json.dumps({"payload": "x" * 262_145}))
     problem(413, "content_too_large", jobs, "x" * 1_048_577)
     problem(415, "unsupported_media_type", take, "{}", {"Content-Type": "application/x-ndjson"})
     problem(400, "bad_queue_name", "/v1/queues/a%20b/take", "{}")
@@ -235,7 +235,7 @@ def test_what_is_wrong_is_told(server):
         equal(server.get(f"{jobs}?{query}").status, 400, query)
     equal(server.request("PATCH", jobs).status, 405)
     equal(queue.keys(), [[], []])
-    equal(queue.add("x" * 262_142).status, 201)
+    equal(queue.add("x" * 262_144).status, 201)
 
 
 def test_json_is_taken_under_any_name(server):

@@ -82,8 +82,8 @@ def test_settings(server):
     shown = put(queue, max_jobs=2, max_attempts=5, lease_ms=7_000, payload_bytes_max=10)
     equal(shown["settings"], {"max_jobs": 2, "max_attempts": 5, "lease_ms": 7000,
                               "payload_bytes_max": 10})
-    problem(queue.add("x" * 10), 413, "payload_too_large")
-    queue.add(1)
+    problem(queue.add("x" * 11), 413, "payload_too_large")
+    queue.add("x" * 10)
     queue.add(2)
     answer = queue.add(3)
     problem(answer, 429, "queue_full")

@@ -178,7 +178,7 @@ def test_lines(api):
     api.good("configureQueue", {"max_jobs": 2, "payload_bytes_max": 20}, queue="lines")
     lines = ['{"payload":1}', '{"payload":1}', "{", '{"payload":%s}' % json.dumps("x" * 30), "",
              '{"load":1}', '{"payload":2}', '{"payload":3}', "x" * BODY_BYTES_MAX + "x",
-             '{"payload":"%s"}' % ("x" * (256 * 1024))]
+             '{"payload":"%s"}' % ("x" * (256 * 1024 + 1))]
     answer = api.send("addJobs", "\n".join(lines), {"Content-Type": LINES}, queue="lines")
     told = Api.values_of(LINES, answer.body)
     equal([each.get("code", each.get("reason", each.get("outcome"))) for each in told],
@@ -267,7 +267,7 @@ def test_wrong_content(api):
             answer = api.send(name, "{}", {"Content-Type": LINES})
             refused(answer, 415, "unsupported_media_type", name)
     check(tried > 60, f"{tried} wrong contents")
-    large = api.send("addJobs", json.dumps({"payload": "x" * (256 * 1024)}))
+    large = api.send("addJobs", json.dumps({"payload": "x" * (256 * 1024 + 1)}))
     refused(large, 413, "payload_too_large", "a large payload")
 
 

@@ -73,13 +73,18 @@ TEST_CASE("a job that is none") {
 
 TEST_CASE("sizes of jobs") {
     const auto with_payload = [](std::size_t size) {
-        return R"({"payload":")" + std::string(size - 2, 'x') + R"("})";
+        return R"({"payload":[)" + std::string(size - 2, '1') + R"(]})";
     };
     CHECK(job_of(with_payload(limits.payload_bytes_max)).payload.size() ==
           limits.payload_bytes_max);
     const problem large = refusal(job_of, with_payload(limits.payload_bytes_max + 1));
     CHECK(large.status == 413);
     CHECK(large.code == "payload_too_large");
+    const auto with_text = [](std::size_t size) { // quotes are the text's, backslashes are not
+        return R"({"payload":"\")" + std::string(size - 1, 'x') + R"("})";
+    };
+    CHECK(job_of(with_text(limits.payload_bytes_max)).key.size() == limits.payload_bytes_max);
+    CHECK(refusal(job_of, with_text(limits.payload_bytes_max + 1)).code == "payload_too_large");
     const std::string key(limits.key_bytes_max, 'k');
     CHECK(job_of(R"({"payload":1,"key":")" + key + "\"}").key == key);
     CHECK(refusal(job_of, R"({"payload":1,"key":"k)" + key + "\"}").status == 400);

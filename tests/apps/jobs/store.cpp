@@ -222,8 +222,8 @@ TEST_CASE("a full queue takes no more, and a queue's payloads are bounded") {
     d.ack({lease});
     CHECK(d.add("3").outcome == add_outcome::added);
     d.configure({.max_jobs = 3, .payload_bytes_max = 4});
-    CHECK(d.add("long").outcome == add_outcome::too_large);
-    CHECK(d.add("4").outcome == add_outcome::added);
+    CHECK(d.add("fifth").outcome == add_outcome::too_large);
+    CHECK(d.add("four").outcome == add_outcome::added);
     CHECK(d.add("5").outcome == add_outcome::full);
 }
 
