@@ -24,17 +24,22 @@ void check_kind(json::value v, json::kind expected, std::string_view name) {
     }
 }
 
-/// An object with no other members than these.
+/// An object with no other members than these, each once: of two, clients and what is in between
+/// might not mean the same.
 void check_object(json::value v, std::string_view what,
                   std::initializer_list<std::string_view> members) {
     if (!v.is(json::kind::object)) {
         throw invalid(std::string(what) + " has to be an object, not " +
                       std::string(to_string(v.kind())));
     }
+    std::uint32_t seen = 0;
     v.each_member([&](std::string_view name, json::value) {
-        if (std::ranges::find(members, name) == members.end()) {
+        const auto* const found = std::ranges::find(members, name);
+        if (found == members.end())
             throw invalid(std::string(what) + " has no member " + in_quotes(name.substr(0, 50)));
-        }
+        const std::uint32_t bit = std::uint32_t{1} << (found - members.begin());
+        if ((std::exchange(seen, seen | bit) & bit) != 0)
+            throw invalid(std::string(what) + " has " + in_quotes(name) + " twice");
     });
 }
 

@@ -62,6 +62,8 @@ TEST_CASE("a job that is none") {
     CHECK_THAT(refusal(job_of, "[]").detail, ContainsSubstring("an object, not an array"));
     CHECK_THAT(refusal(job_of, "{}").detail, ContainsSubstring("needs a \"payload\""));
     CHECK_THAT(refusal(job_of, R"({"payload":1,"kye":"x"})").detail, ContainsSubstring("\"kye\""));
+    CHECK_THAT(refusal(job_of, R"({"payload":1,"key":"k","payload":2})").detail,
+               ContainsSubstring("\"payload\" twice"));
     CHECK_THAT(refusal(job_of, R"({"payload":1,"key":7})").detail,
                ContainsSubstring("\"key\" has to be a string, not a number"));
     CHECK_THAT(refusal(job_of, R"({"payload":1,"key":"a\u0000b"})").detail,
