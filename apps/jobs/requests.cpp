@@ -224,7 +224,7 @@ queue_settings read_settings(json::value from, const service_options& limits) {
     result.lease_ms = read_setting(from, "lease_ms", limits.lease_max.count());
     result.payload_bytes_max = static_cast<std::uint64_t>(read_setting(
         from, "payload_bytes_max", static_cast<std::int64_t>(limits.payload_bytes_max)));
-    if (const auto paused = from.member("paused")) {
+    if (const auto paused = from.member("paused"); paused && !paused->is(json::kind::null)) {
         check_kind(*paused, json::kind::boolean, "paused");
         std::string text;
         paused->append_text(text);

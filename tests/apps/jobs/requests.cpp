@@ -179,7 +179,7 @@ TEST_CASE("settings") {
         return read_settings(doc.root(), limits);
     };
     CHECK(settings_of("{}") == queue_settings{});
-    CHECK(settings_of(R"({"max_jobs":null})") == queue_settings{});
+    CHECK(settings_of(R"({"max_jobs":null,"paused":null})") == queue_settings{});
     CHECK(settings_of(R"({"max_jobs":1,"max_attempts":2,"lease_ms":3,"payload_bytes_max":4,)"
                       R"("paused":true})") == queue_settings{1, 2, 3, 4, true});
     for (const char* text : {"[]", R"({"max_jobs":0})", R"({"paused":1})", R"({"colour":"red"})"}) {
