@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "problem.hpp"
 #include "requests.hpp"
+#include "words.hpp"
+#include "json/writer.hpp"
 
 namespace jobs {
 namespace {
@@ -51,6 +52,16 @@ task<std::string> read_json_text(const service* s, request* req) {
 response json_response(std::string body) {
     body += '\n';
     return response::with_body(std::move(body), "application/json");
+}
+
+problem refusal(const add_result& result) {
+    const refusal_words words = words_of(result.outcome);
+    problem refused(words.status, words.code, std::string(words.detail));
+    if (result.outcome == add_outcome::duplicate) {
+        json::writer w(refused.members);
+        w.member("existing_id", id_text(result.id)).member("state", to_string(result.state));
+    }
+    return refused;
 }
 
 } // namespace jobs

@@ -7,6 +7,7 @@
 #include <rota/http/response.hpp>
 #include <rota/task.hpp>
 
+#include "problem.hpp"
 #include "service.hpp"
 
 namespace jobs {
@@ -51,5 +52,7 @@ using rota::http::response;
 /// curl and others name a form's unless they are told.
 [[nodiscard]] task<std::string> read_json_text(const service* s, request* req);
 [[nodiscard]] response json_response(std::string body);
+/// Why a job was not added.
+[[nodiscard]] problem refusal(const add_result& result);
 
 } // namespace jobs

@@ -5,7 +5,6 @@
 
 #include "bulk.hpp"
 #include "handlers.hpp"
-#include "problem.hpp"
 #include "requests.hpp"
 #include "words.hpp"
 #include "json/writer.hpp"
@@ -17,16 +16,6 @@ using rota::http::body_writer;
 
 /// So much of the input is added as one step of the store, if it has come in one piece.
 constexpr std::size_t step_bytes = 65'536;
-
-problem not_added(const add_result& result) {
-    const refusal_words words = words_of(result.outcome);
-    problem refused(words.status, words.code, std::string(words.detail));
-    if (result.outcome == add_outcome::duplicate) {
-        json::writer w(refused.members);
-        w.member("existing_id", id_text(result.id)).member("state", to_string(result.state));
-    }
-    return refused;
-}
 
 task<response> add_one(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
@@ -43,7 +32,7 @@ task<response> add_one(service* s, request* req) {
     const add_result& result = results.front();
     const bool replayed = result.outcome == add_outcome::replayed;
     if (result.outcome != add_outcome::added && !replayed)
-        throw not_added(result);
+        throw refusal(result);
     std::string body;
     json::writer w(body);
     w.begin_object().member("id", id_text(result.id)).member("key", key);

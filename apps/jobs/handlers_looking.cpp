@@ -9,7 +9,6 @@
 
 #include "handlers.hpp"
 #include "listing.hpp"
-#include "problem.hpp"
 #include "requests.hpp"
 #include "words.hpp"
 #include "json/writer.hpp"
@@ -38,17 +37,12 @@ task<response> show_queue_named(service* s, std::string name) {
     co_return json_response(describe_queue(name, info, s->now()));
 }
 
-problem too_many_queues() {
-    const refusal_words words = words_of(add_outcome::too_many_queues);
-    return {words.status, words.code, std::string(words.detail)};
-}
-
 task<response> set_paused(service* s, request* req, bool paused) {
     std::string name = queue_name(*req);
     task<bool> setting = s->backing().pause(name, paused, s->now());
     const bool done = co_await std::move(setting);
     if (!done)
-        throw too_many_queues();
+        throw refusal({add_outcome::too_many_queues});
     task<response> showing = show_queue_named(s, std::move(name));
     response answer = co_await std::move(showing);
     co_return std::move(answer);
@@ -135,7 +129,7 @@ task<response> configure_queue(service* s, request* req) {
     task<bool> setting = s->backing().configure(name, to, s->now());
     const bool done = co_await std::move(setting);
     if (!done)
-        throw too_many_queues();
+        throw refusal({add_outcome::too_many_queues});
     task<response> showing = show_queue_named(s, std::move(name));
     response answer = co_await std::move(showing);
     co_return std::move(answer);
@@ -183,12 +177,10 @@ task<response> retry_dead_job(service* s, request* req) {
     const std::uint64_t id = job_id(*req);
     task<revived> reviving = s->backing().retry_dead(queue_name(*req), id, s->now());
     const revived result = co_await std::move(reviving);
-    if (result == revived::unknown)
+    if (result.outcome == revive_outcome::unknown)
         throw problem(404, "unknown_job", "the queue has no such dead job");
-    if (result == revived::duplicate) {
-        const refusal_words words = words_of(add_outcome::duplicate);
-        throw problem(words.status, words.code, std::string(words.detail));
-    }
+    if (result.outcome == revive_outcome::duplicate)
+        throw refusal({add_outcome::duplicate, result.id, result.state});
     co_return json_response("{\"id\":\"" + id_text(id) + "\",\"state\":\"queued\"}");
 }
 

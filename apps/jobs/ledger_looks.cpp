@@ -142,14 +142,14 @@ revived ledger::retry_dead(const std::string& queue, std::uint64_t id, time_ms n
     queue_row* const row = find_queue(queue);
     std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
     if (!job || job->state != job_state::dead)
-        return revived::unknown;
-    if (rows_.find_key(row->number, rows_.texts(*job).key))
-        return revived::duplicate;
+        return {revive_outcome::unknown};
+    if (const auto there = rows_.find_key(row->number, rows_.texts(*job).key))
+        return {revive_outcome::duplicate, there->id, there->state};
     move(*row, *job, job_state::queued, now);
     job->attempts = 0;
     rows_.update(*job, std::nullopt);
     note(change_kind::revived, *row, &*job, now);
-    return revived::yes;
+    return {revive_outcome::revived, id, job_state::queued};
 }
 
 } // namespace jobs

@@ -165,7 +165,12 @@ struct job_list {
     bool more = false;
 };
 
-enum class revived : std::uint8_t { yes, unknown, duplicate };
+enum class revive_outcome : std::uint8_t { revived, unknown, duplicate };
+struct revived {
+    revive_outcome outcome = revive_outcome::revived;
+    std::uint64_t id = 0; ///< with duplicate: this and `state` are those of the job that is there
+    job_state state = job_state::queued;
+};
 
 enum class change_kind : std::uint8_t {
     added,

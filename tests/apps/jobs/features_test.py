@@ -127,8 +127,12 @@ def test_the_dead(server):
     problem(post(queue, f"dead/{dead}/retry", None), 404, "unknown_job")
     (job,) = queue.take()
     equal((job["id"], job["attempt"]), (dead, 1))
-    equal(queue.add(0).status, 201)  # the dead hold no key
-    problem(post(queue, "dead/1/retry", None), 409, "duplicate")
+    there = queue.add(0)
+    equal(there.status, 201)  # the dead hold no key
+    answer = post(queue, "dead/1/retry", None)
+    problem(answer, 409, "duplicate")
+    equal([answer.json()[name] for name in ("existing_id", "state")],
+          [there.json()["id"], "queued"])
 
 
 def test_one_job(server):

@@ -177,12 +177,19 @@ TEST_CASE("what fails too often dies, and can be revived") {
     CHECK(d.keys(job_state::dead) == keys{"k"});
     CHECK(d.counts().dead == 1);
     CHECK(d.take().empty());
-    CHECK(d.wait(d.store().retry_dead(d.queue, id + 1, d.now)) == revived::unknown);
+    const auto revive = [&](std::uint64_t dead) {
+        return d.wait(d.store().retry_dead(d.queue, dead, d.now));
+    };
+    CHECK(revive(id + 1).outcome == revive_outcome::unknown);
     const add_result other = d.add("k"); // the dead hold no key
     CHECK(other.outcome == add_outcome::added);
-    CHECK(d.wait(d.store().retry_dead(d.queue, id, d.now)) == revived::duplicate);
+    (void)d.take();
+    const revived refused = revive(id);
+    CHECK(refused.outcome == revive_outcome::duplicate);
+    CHECK(refused.id == other.id);
+    CHECK(refused.state == job_state::in_progress);
     CHECK(d.wait(d.store().remove(d.queue, other.id, d.now)));
-    CHECK(d.wait(d.store().retry_dead(d.queue, id, d.now)) == revived::yes);
+    CHECK(revive(id).outcome == revive_outcome::revived);
     const auto jobs = d.take();
     CHECK(jobs.at(0).id == id);
     CHECK(jobs.at(0).attempt == 1);
