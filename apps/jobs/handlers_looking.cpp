@@ -114,7 +114,7 @@ task<response> show_queues(service* s, request* req) {
     (void)req;
     task<std::vector<queue_info>> asking = s->backing().queues(s->now());
     const std::vector<queue_info> all = co_await std::move(asking);
-    co_return json_response(describe_queues(all));
+    co_return json_response(describe_queues(all, s->now()));
 }
 
 task<response> show_queue(service* s, request* req) {

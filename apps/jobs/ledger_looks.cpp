@@ -18,7 +18,7 @@ std::optional<queue_info> ledger::describe(const std::string& queue, time_ms now
 std::optional<time_ms> ledger::oldest(const queue_row& queue) {
     std::optional<time_ms> result;
     position after;
-    while (after.rank <= priority_max) {
+    while (queue.counts.queued > 0 && after.rank <= priority_max) {
         const std::vector<job_row> first = rows_.list(queue.number, job_state::queued, after, 1);
         if (first.empty())
             break;
@@ -33,7 +33,7 @@ std::vector<queue_info> ledger::queues(time_ms now) {
     std::vector<queue_info> result;
     result.reserve(queues_.size());
     for (const auto& [name, row] : queues_)
-        result.push_back({name, row.settings, row.counts, std::nullopt});
+        result.push_back({name, row.settings, row.counts, oldest(row)});
     return result;
 }
 

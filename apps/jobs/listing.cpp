@@ -31,6 +31,15 @@ void write_counts(json::writer& w, const queue_counts& c) {
     w.end_object();
 }
 
+void write_oldest(json::writer& w, const queue_info& queue, time_ms now) {
+    w.key("oldest_age_ms");
+    if (queue.oldest) {
+        w.value(std::max<std::int64_t>(now - *queue.oldest, 0));
+    } else {
+        w.null();
+    }
+}
+
 /// 0 stands for what is usual.
 template <class Number>
 void write_setting(json::writer& w, std::string_view name, Number value) {
@@ -102,23 +111,19 @@ std::string describe_queue(std::string_view name, const std::optional<queue_info
     write_setting(w, "payload_bytes_max", s.payload_bytes_max);
     w.end_object();
     write_counts(w, info.counts);
-    w.key("oldest_age_ms");
-    if (info.oldest) {
-        w.value(std::max<std::int64_t>(now - *info.oldest, 0));
-    } else {
-        w.null();
-    }
+    write_oldest(w, info, now);
     w.end_object();
     return body;
 }
 
-std::string describe_queues(const std::vector<queue_info>& queues) {
+std::string describe_queues(const std::vector<queue_info>& queues, time_ms now) {
     std::string body;
     json::writer w(body);
     w.begin_object().key("queues").begin_array();
     for (const queue_info& each : queues) {
         w.begin_object().member("queue", each.name).member("paused", each.settings.paused);
         write_counts(w, each.counts);
+        write_oldest(w, each, now);
         w.end_object();
     }
     w.end_array().end_object();

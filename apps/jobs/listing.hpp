@@ -24,7 +24,7 @@ namespace jobs {
 [[nodiscard]] std::string describe_queue(std::string_view name,
                                          const std::optional<queue_info>& queue, time_ms now);
 /// {"queues": [{"queue", "paused", "counts"}]}
-[[nodiscard]] std::string describe_queues(const std::vector<queue_info>& queues);
+[[nodiscard]] std::string describe_queues(const std::vector<queue_info>& queues, time_ms now);
 [[nodiscard]] std::string describe_job(const job_info& job);
 /// {"jobs": [...], "cursor"?}; the cursor if there are more.
 [[nodiscard]] std::string describe_jobs(const job_list& list);

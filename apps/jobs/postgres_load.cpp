@@ -116,6 +116,8 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
     for (const auto& [name, what] : needs.queues)
         names.push_back(name);
     if (needs.all_queues) {
+        over_.send(sql::oldest_of_all.name);
+        take_jobs();
         over_.send(sql::queues_all.name);
     } else {
         over_.send(sql::queues_named.name, postgres_values().add_texts(names));

@@ -17,23 +17,24 @@ struct prepared {
     const char* text;
 };
 // What reads jobs gives the columns of postgres_table::load(). Parameters: see the text.
-extern const prepared any_due;      ///< a job whose time is before $1
-extern const prepared lock_due;     ///< those of them that nobody else has in hand
-extern const prepared next_due;     ///< the job that is next, from $1 on
-extern const prepared queues_named; ///< with their counts
-extern const prepared queues_all;   ///< the same
-extern const prepared lock_queue;   ///< until the end of the transaction
-extern const prepared new_ids;      ///< $1 of them
-extern const prepared lock_digests; ///< jobs that hold a key, by its digest
-extern const prepared lock_leases;  ///< jobs by their leases
-extern const prepared lock_ids;     ///< a job, and who holds the key of it if that is dead
-extern const prepared lock_first;   ///< the first of a queue that nobody else has in hand
-extern const prepared find_job;     ///< one job
-extern const prepared list_jobs;    ///< of one state, behind a place
-extern const prepared oldest_jobs;  ///< the first of each rank
-extern const prepared purge_jobs;   ///< deletes what is not in progress, and counts it
-extern const prepared tokens_known; ///< of one queue
-extern const prepared insert_jobs;  ///< those whose keys are free
+extern const prepared any_due;       ///< a job whose time is before $1
+extern const prepared lock_due;      ///< those of them that nobody else has in hand
+extern const prepared next_due;      ///< the job that is next, from $1 on
+extern const prepared queues_named;  ///< with their counts
+extern const prepared queues_all;    ///< the same
+extern const prepared lock_queue;    ///< until the end of the transaction
+extern const prepared new_ids;       ///< $1 of them
+extern const prepared lock_digests;  ///< jobs that hold a key, by its digest
+extern const prepared lock_leases;   ///< jobs by their leases
+extern const prepared lock_ids;      ///< a job, and who holds the key of it if that is dead
+extern const prepared lock_first;    ///< the first of a queue that nobody else has in hand
+extern const prepared find_job;      ///< one job
+extern const prepared list_jobs;     ///< of one state, behind a place
+extern const prepared oldest_jobs;   ///< the first of each rank
+extern const prepared oldest_of_all; ///< of each queue
+extern const prepared purge_jobs;    ///< deletes what is not in progress, and counts it
+extern const prepared tokens_known;  ///< of one queue
+extern const prepared insert_jobs;   ///< those whose keys are free
 extern const prepared update_jobs;
 extern const prepared delete_jobs;
 extern const prepared insert_tokens; ///< unless they hold

@@ -88,6 +88,11 @@ const prepared oldest_jobs{
     "oldest_jobs", "SELECT " JOB NO_TEXTS " FROM generate_series(0, 9) r CROSS JOIN LATERAL "
                    "(SELECT * FROM rota_jobs f WHERE f.queue = " QUEUE
                    " AND f.state = 0 AND f.rank = r ORDER BY f.id LIMIT 1) j"};
+const prepared oldest_of_all{
+    "oldest_of_all",
+    "SELECT " JOB NO_TEXTS " FROM rota_queues q CROSS JOIN generate_series(0, 9) r "
+    "CROSS JOIN LATERAL (SELECT * FROM rota_jobs f WHERE f.queue = q.number "
+    "AND f.state = 0 AND f.rank = r ORDER BY f.id LIMIT 1) j"};
 const prepared purge_jobs{
     "purge_jobs", "WITH gone AS (DELETE FROM rota_jobs WHERE id IN (SELECT id FROM rota_jobs "
                   "WHERE queue = " QUEUE " AND state IN (0, 1, 3) ORDER BY id FOR UPDATE) "
@@ -190,15 +195,15 @@ const prepared notify{"notify", "SELECT pg_notify($1::text, $2::text)"};
 
 rota::task<void> prepare_statements(postgres_connection* on) {
     for (const sql::prepared* each :
-         {&sql::any_due,      &sql::lock_due,    &sql::next_due,    &sql::queues_named,
-          &sql::queues_all,   &sql::lock_queue,  &sql::new_ids,     &sql::lock_digests,
-          &sql::lock_leases,  &sql::lock_ids,    &sql::lock_first,  &sql::find_job,
-          &sql::list_jobs,    &sql::oldest_jobs, &sql::purge_jobs,  &sql::tokens_known,
-          &sql::insert_jobs,  &sql::update_jobs, &sql::delete_jobs, &sql::insert_tokens,
-          &sql::trim_tokens,  &sql::save_queue,  &sql::add_counts,  &sql::lock_schema,
-          &sql::count_queues, &sql::lock_unused, &sql::lock_counts, &sql::still_unused,
-          &sql::drop_tokens,  &sql::drop_counts, &sql::drop_queue,  &sql::make_queue,
-          &sql::have_jobs,    &sql::next_due_job})
+         {&sql::any_due,       &sql::lock_due,     &sql::next_due,      &sql::queues_named,
+          &sql::queues_all,    &sql::lock_queue,   &sql::new_ids,       &sql::lock_digests,
+          &sql::lock_leases,   &sql::lock_ids,     &sql::lock_first,    &sql::find_job,
+          &sql::list_jobs,     &sql::oldest_jobs,  &sql::oldest_of_all, &sql::purge_jobs,
+          &sql::tokens_known,  &sql::insert_jobs,  &sql::update_jobs,   &sql::delete_jobs,
+          &sql::insert_tokens, &sql::trim_tokens,  &sql::save_queue,    &sql::add_counts,
+          &sql::lock_schema,   &sql::count_queues, &sql::lock_unused,   &sql::lock_counts,
+          &sql::still_unused,  &sql::drop_tokens,  &sql::drop_counts,   &sql::drop_queue,
+          &sql::make_queue,    &sql::have_jobs,    &sql::next_due_job})
         on->prepare(each->name, each->text);
     rota::task<std::vector<postgres_result>> preparing = on->sync();
     const std::vector<postgres_result> prepared = co_await std::move(preparing);

@@ -254,7 +254,7 @@ public:
     virtual rota::task<time_ms> pass_time(time_ms now) = 0;
 
     virtual rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) = 0;
-    /// Every queue, by name, without `oldest`.
+    /// Every queue, by name.
     virtual rota::task<std::vector<queue_info>> queues(time_ms now) = 0;
     virtual rota::task<job_list> list(std::string queue, list_request what, time_ms now) = 0;
     virtual rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,

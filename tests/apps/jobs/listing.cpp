@@ -1,7 +1,9 @@
 #include "jobs/listing.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -46,8 +48,11 @@ TEST_CASE("a queue that is not there is empty") {
 
 TEST_CASE("every queue is listed") {
     const json::document doc =
-        json::document::parse(describe_queues({{"a", {}, {}, {}}, {"b", {}, {}, {}}}));
-    CHECK(doc.root().member("queues")->size() == 2);
+        json::document::parse(describe_queues({{"a", {}, {}, {}}, {"b", {}, {}, noon - 7}}, noon));
+    std::vector<std::optional<std::int64_t>> ages;
+    doc.root().member("queues")->each_element(
+        [&](json::value queue) { ages.push_back(queue.member("oldest_age_ms")->integer()); });
+    CHECK(ages == std::vector<std::optional<std::int64_t>>{std::nullopt, 7});
 }
 
 TEST_CASE("a job shows what concerns its state") {

@@ -1,6 +1,8 @@
 #include "jobs/store.hpp"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -33,6 +35,32 @@ TEST_CASE("purging leaves what is in progress") {
     CHECK(d.add("2").outcome == add_outcome::added);
     CHECK(d.ack({lease}).acked == 1);
     CHECK(d.wait(d.store().purge("unknown", d.now)) == 0);
+}
+
+TEST_CASE("queues tell since when their oldest job is queued") {
+    store_driver d(each_kind());
+    const auto oldest = [&d] {
+        std::vector<std::optional<time_ms>> each;
+        for (const queue_info& queue : d.wait(d.store().queues(d.now))) {
+            each.push_back(queue.oldest);
+            CHECK(d.wait(d.store().describe(queue.name, d.now))->oldest == queue.oldest);
+        }
+        return each;
+    };
+    using times = std::vector<std::optional<time_ms>>;
+    const time_ms first = d.now;
+    d.add("1");
+    d.now += 5;
+    d.add("2", 0, 9);
+    const std::string named = std::exchange(d.queue, d.queue + "-later");
+    d.add("1", 0, 3);
+    CHECK(oldest() == times{first, first + 5});
+    d.queue = named;
+    (void)d.take(); // "2"
+    d.add("3", 1'000);
+    CHECK(oldest() == times{first, first + 5});
+    (void)d.take();
+    CHECK(oldest() == times{std::nullopt, first + 5});
 }
 
 TEST_CASE("one job can be looked at and removed") {
