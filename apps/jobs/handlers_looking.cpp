@@ -1,6 +1,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,14 @@ std::uint64_t job_id(const request& req) {
     return *id;
 }
 
+/// A parameter that is empty says nothing: a first page is often asked for with an empty cursor.
+std::optional<std::string> query(const request& req, std::string_view name) {
+    std::optional<std::string> value = req.query(name);
+    if (value && value->empty())
+        value.reset();
+    return value;
+}
+
 task<response> show_queue_named(service* s, std::string name) {
     task<std::optional<queue_info>> asking = s->backing().describe(name, s->now());
     const std::optional<queue_info> info = co_await std::move(asking);
@@ -51,8 +60,8 @@ task<response> set_paused(service* s, request* req, bool paused) {
 task<response> list_state(service* s, request* req, job_state state) {
     list_request what;
     what.state = state;
-    what.after = read_cursor(req->query("cursor"));
-    what.limit = read_limit(req->query("limit"));
+    what.after = read_cursor(query(*req, "cursor"));
+    what.limit = read_limit(query(*req, "limit"));
     task<job_list> listing = s->backing().list(queue_name(*req), what, s->now());
     const job_list jobs = co_await std::move(listing);
     co_return json_response(describe_jobs(jobs));
@@ -145,7 +154,7 @@ task<response> purge_queue(service* s, request* req) {
 }
 
 task<response> list_jobs(service* s, request* req) {
-    const std::string word = req->query("state").value_or("queued");
+    const std::string word = query(*req, "state").value_or("queued");
     const std::optional<job_state> state = read_state(word);
     if (!state) {
         throw problem(400, "invalid_request",
