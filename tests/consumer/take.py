@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""Has a foreign project take Rota, build a small echo server with it, and talks to that server.
+"""Has a foreign project take Rota, build a small server with it, and talks to that server.
 
-usage: take.py <subproject|pkg-config|cmake> <source root> <build root> <work folder>
+usage: take.py <subproject|jobs|pkg-config|cmake> <source root> <build root> <work folder>
 
 The work folder is kept, so that a second run is incremental. What gets installed goes to a folder
 of its own under the system's temporary one: pkg-config has no way to say a path with spaces.
 """
 
 import contextlib
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
 
 TEXT = b"as it was sent\nin two lines\n"
@@ -25,10 +27,10 @@ def call(*command, **options):
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, **options)
 
 
-def fresh_project(source_root, folder):
+def fresh_project(source_root, folder, name="project"):
     """The foreign project's files, beside what an earlier run has built."""
     folder.mkdir(parents=True, exist_ok=True)
-    for file in (source_root / "tests/consumer/project").iterdir():
+    for file in (source_root / "tests/consumer" / name).iterdir():
         target = folder / file.name
         if not target.exists() or target.read_bytes() != file.read_bytes():
             shutil.copyfile(file, target)
@@ -43,21 +45,35 @@ def installed(build_root, stack):
     return next(folder.rglob("include/rota")).parents[1]
 
 
-def as_subproject(source_root, _, folder, __):
-    project = fresh_project(source_root, folder / "project")
+def build_with_subproject(source_root, project, *options):
     (project / "subprojects").mkdir(exist_ok=True)
     link = project / "subprojects/rota"
     if not link.exists():
         link.symlink_to(source_root, target_is_directory=True)
     build = project / "build"
     if not (build / "build.ninja").exists():
-        call("meson", "setup", "--buildtype=plain", build, project)
+        call("meson", "setup", "--buildtype=plain", *options, build, project)
     call("ninja", "-C", build)
+    return build
+
+
+def as_subproject(source_root, _, folder, __):
+    build = build_with_subproject(source_root, fresh_project(source_root, folder / "project"))
     leftovers = [name for name in build.rglob("*_tests") if name.is_file()]
-    leftovers += list(build.rglob("rota-http"))
+    leftovers += [*build.rglob("rota-http"), *build.rglob("*apps_jobs*")]
     if leftovers:
         raise SystemExit(f"a subproject builds more than the library: {leftovers}")
     return build / "echo"
+
+
+def with_jobs(source_root, _, folder, __):
+    """Without the stores that need a library each."""
+    project = fresh_project(source_root, folder / "project", "jobs_project")
+    build = build_with_subproject(source_root, project, "-Drota:sqlite=disabled",
+                                  "-Drota:postgres=disabled")
+    if list(build.rglob("rota-http")):
+        raise SystemExit("a subproject with the job queues builds the sample app")
+    return build / "worker"
 
 
 def through_pkg_config(source_root, build_root, folder, stack):
@@ -83,36 +99,50 @@ def through_cmake(source_root, build_root, folder, stack):
     return build / "echo"
 
 
-def echoes(program):
-    """Starts the server, which prints its port, has a text echoed, and asks the server to end."""
+def echoes(port, _):
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall(TEXT)
+        client.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := client.recv(4096):
+            answer += piece
+    print(f"echoed {len(answer)} of {len(TEXT)} bytes")
+    return answer == TEXT
+
+
+def does_a_job(port, lines):
+    job = json.dumps({"payload": "to-ann"}).encode()
+    urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/queues/texts/jobs", job, timeout=20).close()
+    print(done := next(lines, []))
+    return done == [b"job", b"to-ann"]
+
+
+def works(program, talk):
+    """Starts the server, which prints its port, talks to it, and asks it to end."""
     with subprocess.Popen([program], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as server:
         try:
             lines = (line.split() for line in server.stdout)
             port = next(int(words[1]) for words in lines if words[:1] == [b"port"])
-            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
-                client.sendall(TEXT)
-                client.shutdown(socket.SHUT_WR)
-                answer = b""
-                while piece := client.recv(4096):
-                    answer += piece
+            good = talk(port, lines)
             server.terminate()
             server.wait(timeout=60)
         finally:
             server.kill()
-    print(f"echoed {len(answer)} of {len(TEXT)} bytes, exit code {server.returncode}")
-    return answer == TEXT and server.returncode == 0
+    print(f"exit code {server.returncode}")
+    return good and server.returncode == 0
 
 
 def main():
     how, source_root, build_root, folder = sys.argv[1:5]
     ways = {
         "subproject": as_subproject,
+        "jobs": with_jobs,
         "pkg-config": through_pkg_config,
         "cmake": through_cmake,
     }
     with contextlib.ExitStack() as stack:
         program = ways[how](Path(source_root), Path(build_root), Path(folder), stack)
-        return 0 if echoes(program) else 1
+        return 0 if works(program, does_a_job if how == "jobs" else echoes) else 1
 
 
 if __name__ == "__main__":
