@@ -46,15 +46,19 @@ task<response> show_queue_named(service* s, std::string name) {
     co_return json_response(describe_queue(name, info, s->now()));
 }
 
-task<response> set_paused(service* s, request* req, bool paused) {
-    std::string name = queue_name(*req);
-    task<bool> setting = s->backing().pause(name, paused, s->now());
+task<response> show_when_set(service* s, std::string name, task<bool> setting) {
     const bool done = co_await std::move(setting);
     if (!done)
         throw refusal({add_outcome::too_many_queues});
     task<response> showing = show_queue_named(s, std::move(name));
     response answer = co_await std::move(showing);
     co_return std::move(answer);
+}
+
+task<response> set_paused(service* s, request* req, bool paused) {
+    std::string name = queue_name(*req);
+    task<bool> setting = s->backing().pause(name, paused, s->now());
+    return show_when_set(s, std::move(name), std::move(setting));
 }
 
 task<response> list_state(service* s, request* req, job_state state) {
@@ -136,10 +140,7 @@ task<response> configure_queue(service* s, request* req) {
     const queue_settings to = read_settings(doc.root(), s->options());
     std::string name = queue_name(*req);
     task<bool> setting = s->backing().configure(name, to, s->now());
-    const bool done = co_await std::move(setting);
-    if (!done)
-        throw refusal({add_outcome::too_many_queues});
-    task<response> showing = show_queue_named(s, std::move(name));
+    task<response> showing = show_when_set(s, std::move(name), std::move(setting));
     response answer = co_await std::move(showing);
     co_return std::move(answer);
 }
