@@ -86,10 +86,31 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     }
 }
 
+void postgres_load::ask_for_queues(const postgres_needs& needs) {
+    const auto ask = [this](const sql::prepared& by, const postgres_values& values, bool counted) {
+        over_.send(by.name, values);
+        takers_.emplace_back(
+            [this, counted](const postgres_result& r) { rows_.load_queues(r, counted); });
+    };
+    if (needs.all_queues) {
+        over_.send(sql::oldest_of_all.name);
+        take_jobs();
+        ask(sql::queues_all, {}, true);
+    }
+    std::vector<std::string> names;
+    std::vector<std::string> counted;
+    for (const auto& [name, what] : needs.queues)
+        (what.counts ? counted : names).push_back(name);
+    if (!names.empty())
+        ask(sql::queues_named, postgres_values().add_texts(names), false);
+    if (!counted.empty())
+        ask(sql::queues_counted, postgres_values().add_texts(counted), true);
+}
+
 /// Counts come last: they are then not behind any of the rows.
 void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
                             const std::set<std::string>& in_turns) {
-    over_.send_text(sql::begin);
+    over_.send(sql::begin.name);
     take_nothing();
     if (with_due) {
         over_.send(sql::any_due.name, postgres_values().add(needs.now));
@@ -111,18 +132,7 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
         over_.send(sql::new_ids.name, postgres_values().add(std::uint64_t{needs.ids}));
         takers_.emplace_back([this](const postgres_result& r) { rows_.load_ids(r); });
     }
-    std::vector<std::string> names;
-    names.reserve(needs.queues.size());
-    for (const auto& [name, what] : needs.queues)
-        names.push_back(name);
-    if (needs.all_queues) {
-        over_.send(sql::oldest_of_all.name);
-        take_jobs();
-        over_.send(sql::queues_all.name);
-    } else {
-        over_.send(sql::queues_named.name, postgres_values().add_texts(names));
-    }
-    takers_.emplace_back([this](const postgres_result& r) { rows_.load_queues(r); });
+    ask_for_queues(needs);
     for (const auto& [name, what] : needs.queues) {
         if (!what.purge)
             continue;

@@ -27,11 +27,16 @@ constexpr std::size_t weight_max = 1'000;
 /// Where counts are added up, for each queue: connections that use the same wait for each other.
 constexpr std::int64_t shards = 16;
 
-bool joins(step_kind kind) noexcept { return kind == step_kind::adds || kind == step_kind::leases; }
+bool joins(step_kind kind) noexcept {
+    return kind == step_kind::adds || kind == step_kind::takes || kind == step_kind::leases;
+}
 
-/// What a session is set to, where the engine knows it: who is stuck does not hold others up.
-constexpr std::array settings{"SET lock_timeout = '10s'",
-                              "SET idle_in_transaction_session_timeout = '30s'"};
+/// What a session is set to, where the engine knows it: who is stuck does not hold others up; each
+/// statement is planned once, since planning it for its arrays each time costs more than doing it
+/// does; and that plan goes by indexes, though it be made while the tables are small.
+constexpr std::array settings{
+    "SET lock_timeout = '10s'", "SET idle_in_transaction_session_timeout = '30s'",
+    "SET plan_cache_mode = force_generic_plan", "SET enable_seqscan = off"};
 
 } // namespace
 
@@ -130,7 +135,7 @@ void postgres_pool::put_back(const steps& batch, const std::string& why) noexcep
 }
 
 void postgres_pool::refuse_all(const std::string& why) noexcept {
-    std::array<std::deque<entry>, 4> all;
+    std::array<std::deque<entry>, step_kinds> all;
     {
         const std::lock_guard guard(lock_);
         all.swap(waiting_);

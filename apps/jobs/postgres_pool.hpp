@@ -83,8 +83,8 @@ private:
     rota::auto_event work_;  // there may be some, or it is the end
     rota::auto_event found_; // a connection can be had
 
-    std::mutex lock_;                          // guards what follows
-    std::array<std::deque<entry>, 4> waiting_; // by their kind
+    std::mutex lock_;                                   // guards what follows
+    std::array<std::deque<entry>, step_kinds> waiting_; // by their kind
     std::uint64_t next_number_ = 1;
     std::size_t busy_ = 0;      // connections that are at work
     std::size_t connected_ = 0; // of them

@@ -18,36 +18,48 @@ namespace {
 /// What brings a schema from version 0 to 1. A key may be long: its SHA-256 is what is unique.
 /// Texts of clients are bytes, so nothing depends on how the database is encoded; for people:
 /// convert_from(payload, 'UTF8'). Times are milliseconds since 1970, UTC.
+///
+/// There are engines on which each CREATE is a transaction of its own, whatever is around it
+/// (apps/README.md): so each may have been done before. ASC is for those that would hash.
 constexpr std::array to_version_1{
-    "CREATE SEQUENCE rota_queue_numbers",
-    "CREATE SEQUENCE rota_job_ids",
-    "CREATE TABLE rota_queues (number BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
+    "CREATE SEQUENCE IF NOT EXISTS rota_queue_numbers",
+    "CREATE SEQUENCE IF NOT EXISTS rota_job_ids",
+    "CREATE TABLE IF NOT EXISTS rota_queues (number BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
     "max_jobs BIGINT NOT NULL DEFAULT 0, max_attempts BIGINT NOT NULL DEFAULT 0, "
     "lease_ms BIGINT NOT NULL DEFAULT 0, payload_bytes_max BIGINT NOT NULL DEFAULT 0, "
     "paused BIGINT NOT NULL DEFAULT 0)",
-    "CREATE TABLE rota_counts (queue BIGINT NOT NULL REFERENCES rota_queues (number), "
+    "CREATE TABLE IF NOT EXISTS rota_counts (queue BIGINT NOT NULL REFERENCES rota_queues "
+    "(number), "
     "shard BIGINT NOT NULL, queued BIGINT NOT NULL, delayed BIGINT NOT NULL, "
     "in_progress BIGINT NOT NULL, dead BIGINT NOT NULL, added BIGINT NOT NULL, "
     "completed BIGINT NOT NULL, failures BIGINT NOT NULL, expired BIGINT NOT NULL, "
     "duplicates BIGINT NOT NULL, queued_ms BIGINT NOT NULL, in_progress_ms BIGINT NOT NULL, "
     "PRIMARY KEY (queue, shard))",
-    "CREATE TABLE rota_jobs (id BIGINT PRIMARY KEY, queue BIGINT NOT NULL, "
+    "CREATE TABLE IF NOT EXISTS rota_jobs (id BIGINT PRIMARY KEY, queue BIGINT NOT NULL, "
     "added_at BIGINT NOT NULL, since BIGINT NOT NULL, due BIGINT NOT NULL, "
     "queued_ms BIGINT NOT NULL, in_progress_ms BIGINT NOT NULL, attempts BIGINT NOT NULL, "
     "duplicates BIGINT NOT NULL, state SMALLINT NOT NULL, rank SMALLINT NOT NULL, "
     "digest BYTEA NOT NULL, lease BYTEA, error BYTEA, key BYTEA NOT NULL, "
     "payload BYTEA NOT NULL)",
-    "CREATE UNIQUE INDEX rota_jobs_key ON rota_jobs (queue, digest) WHERE state < 3",
-    "CREATE INDEX rota_jobs_order ON rota_jobs (queue, state, rank, id)",
-    "CREATE INDEX rota_jobs_due ON rota_jobs (due, id) WHERE due > 0",
-    "CREATE UNIQUE INDEX rota_jobs_lease ON rota_jobs (lease) WHERE lease IS NOT NULL",
-    "CREATE TABLE rota_tokens (queue BIGINT NOT NULL, token BYTEA NOT NULL, "
+    "CREATE UNIQUE INDEX IF NOT EXISTS rota_jobs_key ON rota_jobs (queue, digest) WHERE state < 3",
+    "CREATE INDEX IF NOT EXISTS rota_jobs_order ON rota_jobs (queue, state, rank, id)",
+    "CREATE INDEX IF NOT EXISTS rota_jobs_due ON rota_jobs (due ASC, id ASC) WHERE due > 0",
+    "CREATE UNIQUE INDEX IF NOT EXISTS rota_jobs_lease ON rota_jobs (lease) WHERE lease IS NOT "
+    "NULL",
+    "CREATE TABLE IF NOT EXISTS rota_tokens (queue BIGINT NOT NULL, token BYTEA NOT NULL, "
     "fingerprint BIGINT NOT NULL, id BIGINT NOT NULL, expires_at BIGINT NOT NULL, "
     "PRIMARY KEY (queue, token))",
-    "CREATE INDEX rota_tokens_end ON rota_tokens (expires_at)",
+    "CREATE INDEX IF NOT EXISTS rota_tokens_end ON rota_tokens (expires_at ASC)",
 };
 
-constexpr std::array<std::span<const char* const>, 1> migrations{to_version_1};
+/// The key first, which finds the job by itself, however many others its queue has.
+constexpr std::array to_version_2{
+    "CREATE UNIQUE INDEX IF NOT EXISTS rota_jobs_digest ON rota_jobs (digest, queue) "
+    "WHERE state < 3",
+    "DROP INDEX IF EXISTS rota_jobs_key",
+};
+
+constexpr std::array<std::span<const char* const>, 2> migrations{to_version_1, to_version_2};
 
 constexpr std::string_view no_such_table = "42P01";
 constexpr int attempts_max = 20;
@@ -98,7 +110,7 @@ rota::task<void> migrate_from(postgres_connection* on, std::int64_t version) {
         rota::task<void> beginning = run_all(on, std::move(first));
         co_await std::move(beginning);
     }
-    rota::task<postgres_result> starting = on->run(sql::begin);
+    rota::task<postgres_result> starting = on->run(sql::begin.text);
     (void)co_await std::move(starting);
     rota::task<std::int64_t> reading = read_version(on, true);
     version = co_await std::move(reading);
@@ -108,7 +120,7 @@ rota::task<void> migrate_from(postgres_connection* on, std::int64_t version) {
         statements.insert(statements.end(), migrations[from].begin(), migrations[from].end());
     statements.push_back("UPDATE rota_schema SET version = " + std::to_string(migrations.size()) +
                          " WHERE one = 1");
-    statements.emplace_back(sql::commit);
+    statements.emplace_back(sql::commit.text);
     rota::task<void> running = run_all(on, std::move(statements));
     co_await std::move(running);
 }

@@ -9,19 +9,19 @@ namespace jobs {
 /// The statements of the store, by the names that they are prepared under.
 namespace sql {
 
-inline constexpr const char* begin = "BEGIN";
-inline constexpr const char* commit = "COMMIT";
-
 struct prepared {
     const char* name;
     const char* text;
 };
+extern const prepared begin;
+extern const prepared commit;
 // What reads jobs gives the columns of postgres_table::load(). Parameters: see the text.
-extern const prepared any_due;       ///< a job whose time is before $1
-extern const prepared lock_due;      ///< those of them that nobody else has in hand
-extern const prepared next_due;      ///< the job that is next, from $1 on
-extern const prepared queues_named;  ///< with their counts
-extern const prepared queues_all;    ///< the same
+extern const prepared any_due;      ///< a job whose time is before $1
+extern const prepared lock_due;     ///< those of them that nobody else has in hand
+extern const prepared next_due;     ///< the job that is next, from $1 on
+extern const prepared queues_named; ///< without counts
+extern const prepared queues_counted;
+extern const prepared queues_all;    ///< with counts
 extern const prepared lock_queue;    ///< until the end of the transaction
 extern const prepared new_ids;       ///< $1 of them
 extern const prepared lock_digests;  ///< jobs that hold a key, by its digest

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include <rota/errors.hpp>
+#include <rota/routine.hpp>
 #include <rota/sleep.hpp>
+#include <rota/worker.hpp>
 
 #include "postgres_load.hpp"
 #include "postgres_schema.hpp"
@@ -24,6 +26,9 @@ constexpr int attempts_max = 20;
 /// Room in a queue below which who adds takes turns, so that its limit is kept to the job. More
 /// than what all connections together add at once.
 constexpr std::uint64_t room_for_all = 20'000;
+/// How long, and how often, a plan is used at least.
+constexpr std::chrono::seconds plans_last{1};
+constexpr int plans_serve = 50;
 
 /// Of a transaction that has been undone only because of others (SQLSTATE): serialization failure,
 /// deadlock, lock not had in time, unique key, foreign key (a queue that was dropped).
@@ -42,6 +47,10 @@ bool certainly_undone(const std::string& code) {
 bool needs_another_session(const std::string& code) {
     return code == "25006" || code == "26000" || code == "42P01";
 }
+
+/// Whether jobs whose time is over are to be ended first, all of them. What adds jobs, and what
+/// becomes of leases, asks for certain jobs only: of those the rules end what is over.
+bool looks_for_due(step_kind kind) { return kind != step_kind::adds && kind != step_kind::leases; }
 
 std::chrono::milliseconds pause_before(int attempt) {
     thread_local std::minstd_rand random(std::random_device{}());
@@ -95,9 +104,9 @@ rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<post
                                                                 bool due_ended) {
     const bool reading = steps->front()->kind() == step_kind::reading;
     postgres_load loaded(over_);
-    loaded.ask_for(*needs, !due_ended, crowded_);
+    loaded.ask_for(*needs, !due_ended && looks_for_due(steps->front()->kind()), crowded_);
     if (reading)
-        over_.send_text(sql::commit);
+        over_.send(sql::commit.name);
     rota::task<std::vector<postgres_result>> bringing = reading ? over_.sync() : over_.flush();
     const std::vector<postgres_result> results = co_await std::move(bringing);
     require_ok(results);
@@ -139,7 +148,7 @@ rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* r
         }
     }
     *committing = true;
-    over_.send_text(sql::commit);
+    over_.send(sql::commit.name);
     rota::task<std::vector<postgres_result>> ending = over_.sync();
     const std::vector<postgres_result> results = co_await std::move(ending);
     // If anything before the commit was refused there was none.
@@ -181,6 +190,8 @@ rota::task<void> postgres_session::run(std::vector<postgres_step*> steps) {
         each->need(needs);
     refused_.clear();
     over_.set_patience(needs.patience);
+    rota::task<void> planning = plan_anew();
+    co_await std::move(planning);
     bool due_ended = false;
     for (int tries = 0; tries < attempts_max;) {
         rota::task<verdict> trying = guard(attempt(&steps, &needs, due_ended));
@@ -255,7 +266,7 @@ rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict
 
 /// Others may be at it, too: each takes what nobody has in hand.
 rota::task<std::size_t> postgres_session::end_some(time_ms now) {
-    over_.send_text(sql::begin);
+    over_.send(sql::begin.name);
     over_.send(sql::lock_due.name,
                postgres_values().add(now).add(static_cast<std::int64_t>(ended_at_once)));
     rota::task<std::vector<postgres_result>> locking = over_.flush();
@@ -264,6 +275,13 @@ rota::task<std::size_t> postgres_session::end_some(time_ms now) {
     const postgres_result& due = locked.at(1);
     postgres_table rows;
     rows.load_jobs(due, nullptr);
+    if (due.rows() == 0) { // others have it in hand
+        over_.send(sql::commit.name);
+        rota::task<std::vector<postgres_result>> ending = over_.sync();
+        const std::vector<postgres_result> ended = co_await std::move(ending);
+        require_ok(ended);
+        co_return 0;
+    }
     std::set<std::string> names;
     for (int i = 0; i < due.rows(); ++i)
         names.emplace(due.text(i, 16));
@@ -271,7 +289,7 @@ rota::task<std::size_t> postgres_session::end_some(time_ms now) {
     rota::task<std::vector<postgres_result>> counting = over_.flush();
     const std::vector<postgres_result> counts = co_await std::move(counting);
     require_ok(counts);
-    rows.load_queues(counts.at(0));
+    rows.load_queues(counts.at(0), false);
     ledger rules(rows, limits_, lease_ids_);
     rules.pass_time(now);
     rules.flush();
@@ -286,7 +304,7 @@ rota::task<std::size_t> postgres_session::end_some(time_ms now) {
 
 /// False if there are too many. Who makes queues takes turns, so that their number is kept to.
 rota::task<bool> postgres_session::make_queue(std::string name) {
-    over_.send_text(sql::begin);
+    over_.send(sql::begin.name);
     over_.send(sql::lock_schema.name);
     over_.send(sql::count_queues.name);
     rota::task<std::vector<postgres_result>> counting = over_.flush();
@@ -299,7 +317,7 @@ rota::task<bool> postgres_session::make_queue(std::string name) {
     }
     if (room)
         over_.send(sql::make_queue.name, postgres_values().add(std::string_view(name)));
-    over_.send_text(sql::commit);
+    over_.send(sql::commit.name);
     rota::task<std::vector<postgres_result>> ending = over_.sync();
     const std::vector<postgres_result> ended = co_await std::move(ending);
     require_ok(ended);
@@ -329,6 +347,19 @@ rota::task<bool> postgres_session::drop_unused_queue() {
 }
 
 // --- Tokens ---
+
+/// What has been planned for small tables does not fit large ones, and the server notices only when
+/// it counts their rows, which may take it a minute.
+rota::task<void> postgres_session::plan_anew() {
+    rota::routine& self = co_await rota::current_routine;
+    if (++planned_for_ < plans_serve || self.home().now() < plan_at_)
+        co_return;
+    planned_for_ = 0;
+    plan_at_ = self.home().now() + plans_last;
+    over_.send_text("DISCARD PLANS");
+    rota::task<std::vector<postgres_result>> discarding = over_.sync();
+    (void)co_await std::move(discarding); // not every engine knows it
+}
 
 /// Now and then, by who adds some. What has been done stays so whatever becomes of this.
 rota::task<void> postgres_session::trim_tokens(time_ms now) {

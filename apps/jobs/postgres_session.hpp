@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -67,6 +68,7 @@ private:
     rota::task<bool> make_queue(std::string name);
     rota::task<bool> drop_unused_queue();
     rota::task<void> trim_tokens(time_ms now);
+    rota::task<void> plan_anew();
 
     postgres_connection& over_;
     const store_limits limits_;
@@ -78,6 +80,8 @@ private:
     std::vector<std::string> missing_; // to be made
     bool committing_ = false;          // the server has been asked to
     std::size_t new_tokens_ = 0;       // since they were trimmed
+    std::chrono::steady_clock::time_point plan_at_{}; // anew, at the earliest
+    int planned_for_ = 0;                             // how often plans have been used
 };
 
 } // namespace jobs

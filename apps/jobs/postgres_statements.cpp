@@ -14,7 +14,13 @@
 namespace jobs {
 namespace sql {
 
+const prepared begin{"begin", "BEGIN"};
+const prepared commit{"commit", "COMMIT"};
+
 #define QUEUE "(SELECT number FROM rota_queues WHERE name = $1::text)"
+// Of jobs that are named. Unlike = it uses no index: of a plan that is made once for all queues
+// nobody knows how many jobs they have, so it must not begin with all of one.
+#define IN_QUEUE "j.queue IS NOT DISTINCT FROM " QUEUE
 #define JOB                                                                                        \
     "j.queue, j.id, j.state, j.rank, j.attempts, j.duplicates, j.added_at, j.since, j.due, "       \
     "j.queued_ms, j.in_progress_ms, j.lease, j.digest"
@@ -32,35 +38,36 @@ const prepared next_due{"next_due", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WH
                                     "AND j.due >= $1::bigint ORDER BY j.due, j.id LIMIT 1"};
 
 #define QUEUE_COLUMNS                                                                              \
-    "SELECT q.number, q.name, q.max_jobs, q.max_attempts, q.lease_ms, q.payload_bytes_max, "       \
-    "q.paused, coalesce(sum(c.queued), 0)::bigint, coalesce(sum(c.delayed), 0)::bigint, "          \
+    "q.number, q.name, q.max_jobs, q.max_attempts, q.lease_ms, q.payload_bytes_max, q.paused"
+#define COUNTED_QUEUES                                                                             \
+    "SELECT " QUEUE_COLUMNS                                                                        \
+    ", coalesce(sum(c.queued), 0)::bigint, coalesce(sum(c.delayed), 0)::bigint, "                  \
     "coalesce(sum(c.in_progress), 0)::bigint, coalesce(sum(c.dead), 0)::bigint, "                  \
     "coalesce(sum(c.added), 0)::bigint, coalesce(sum(c.completed), 0)::bigint, "                   \
     "coalesce(sum(c.failures), 0)::bigint, coalesce(sum(c.expired), 0)::bigint, "                  \
     "coalesce(sum(c.duplicates), 0)::bigint, coalesce(sum(c.queued_ms), 0)::bigint, "              \
     "coalesce(sum(c.in_progress_ms), 0)::bigint "                                                  \
     "FROM rota_queues q LEFT JOIN rota_counts c ON c.queue = q.number "
-#define QUEUE_GROUPS                                                                               \
-    " GROUP BY q.number, q.name, q.max_jobs, q.max_attempts, q.lease_ms, q.payload_bytes_max, "    \
-    "q.paused"
+#define QUEUE_GROUPS " GROUP BY " QUEUE_COLUMNS
 
-const prepared queues_named{"queues_named",
-                            QUEUE_COLUMNS "WHERE q.name = ANY($1::text[])" QUEUE_GROUPS};
-const prepared queues_all{"queues_all", QUEUE_COLUMNS QUEUE_GROUPS};
+const prepared queues_named{"queues_named", "SELECT " QUEUE_COLUMNS " FROM rota_queues q "
+                                            "WHERE q.name = ANY($1::text[])"};
+const prepared queues_counted{"queues_counted",
+                              COUNTED_QUEUES "WHERE q.name = ANY($1::text[])" QUEUE_GROUPS};
+const prepared queues_all{"queues_all", COUNTED_QUEUES QUEUE_GROUPS};
 const prepared lock_queue{"lock_queue",
                           "SELECT number FROM rota_queues WHERE name = $1::text FOR UPDATE"};
 const prepared new_ids{"new_ids", "SELECT nextval('rota_job_ids') "
                                   "FROM generate_series(1, $1::bigint)"};
 const prepared lock_digests{"lock_digests",
-                            "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
+                            "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                             " AND j.digest = ANY($2::bytea[]) AND j.state < 3 "
                             "ORDER BY j.id FOR UPDATE OF j"};
-const prepared lock_leases{"lock_leases",
-                           "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
-                           " AND j.lease = ANY($2::bytea[]) AND j.lease IS NOT NULL "
-                           "ORDER BY j.id FOR UPDATE OF j"};
+const prepared lock_leases{"lock_leases", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
+                                          " AND j.lease = ANY($2::bytea[]) AND j.lease IS NOT NULL "
+                                          "ORDER BY j.id FOR UPDATE OF j"};
 const prepared lock_ids{"lock_ids",
-                        "SELECT " JOB TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
+                        "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                         " AND (j.id = $2::bigint OR (j.state < 3 AND j.digest = (SELECT digest "
                         "FROM rota_jobs WHERE id = $2::bigint AND state = 3))) "
                         "ORDER BY j.id FOR UPDATE OF j"};
@@ -73,7 +80,7 @@ const prepared lock_first{
     "SELECT " JOB TEXTS " FROM (SELECT f.*, sum(octet_length(f.payload)) OVER "
     "(ORDER BY f.rank, f.id) - octet_length(f.payload) AS before FROM first f) j "
     "WHERE j.before <= $3::bigint ORDER BY j.rank, j.id"};
-const prepared find_job{"find_job", "SELECT " JOB TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
+const prepared find_job{"find_job", "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                                     " AND j.id = $2::bigint"};
 // One row more than the payloads allow ($6), so that it can be told that there are more.
 const prepared list_jobs{
@@ -185,25 +192,28 @@ const prepared next_due_job{"next_due_job",
 const prepared notify{"notify", "SELECT pg_notify($1::text, $2::text)"};
 
 #undef QUEUE
+#undef IN_QUEUE
 #undef JOB
 #undef NO_TEXTS
 #undef TEXTS
 #undef QUEUE_COLUMNS
+#undef COUNTED_QUEUES
 #undef QUEUE_GROUPS
 
 } // namespace sql
 
 rota::task<void> prepare_statements(postgres_connection* on) {
     for (const sql::prepared* each :
-         {&sql::any_due,       &sql::lock_due,     &sql::next_due,      &sql::queues_named,
-          &sql::queues_all,    &sql::lock_queue,   &sql::new_ids,       &sql::lock_digests,
-          &sql::lock_leases,   &sql::lock_ids,     &sql::lock_first,    &sql::find_job,
-          &sql::list_jobs,     &sql::oldest_jobs,  &sql::oldest_of_all, &sql::purge_jobs,
-          &sql::tokens_known,  &sql::insert_jobs,  &sql::update_jobs,   &sql::delete_jobs,
-          &sql::insert_tokens, &sql::trim_tokens,  &sql::save_queue,    &sql::add_counts,
-          &sql::lock_schema,   &sql::count_queues, &sql::lock_unused,   &sql::lock_counts,
-          &sql::still_unused,  &sql::drop_tokens,  &sql::drop_counts,   &sql::drop_queue,
-          &sql::make_queue,    &sql::have_jobs,    &sql::next_due_job})
+         {&sql::begin,        &sql::commit,        &sql::any_due,        &sql::lock_due,
+          &sql::next_due,     &sql::queues_named,  &sql::queues_counted, &sql::queues_all,
+          &sql::lock_queue,   &sql::new_ids,       &sql::lock_digests,   &sql::lock_leases,
+          &sql::lock_ids,     &sql::lock_first,    &sql::find_job,       &sql::list_jobs,
+          &sql::oldest_jobs,  &sql::oldest_of_all, &sql::purge_jobs,     &sql::tokens_known,
+          &sql::insert_jobs,  &sql::update_jobs,   &sql::delete_jobs,    &sql::insert_tokens,
+          &sql::trim_tokens,  &sql::save_queue,    &sql::add_counts,     &sql::lock_schema,
+          &sql::count_queues, &sql::lock_unused,   &sql::lock_counts,    &sql::still_unused,
+          &sql::drop_tokens,  &sql::drop_counts,   &sql::drop_queue,     &sql::make_queue,
+          &sql::have_jobs,    &sql::next_due_job})
         on->prepare(each->name, each->text);
     rota::task<std::vector<postgres_result>> preparing = on->sync();
     const std::vector<postgres_result> prepared = co_await std::move(preparing);

@@ -19,6 +19,7 @@ struct postgres_needs {
     struct of_queue {
         bool open = false;                          ///< it is to be there
         bool settings = false;                      ///< they will change
+        bool counts = false;                        ///< of all its jobs, not of those in hand
         std::map<std::string, std::string> digests; ///< keys to be added, by their digests
         std::vector<std::string> tokens;
         std::vector<std::string> leases;
@@ -42,10 +43,12 @@ struct postgres_needs {
 /// What may be done together, in one transaction.
 enum class step_kind : std::uint8_t {
     adds,
+    takes,
     leases,  ///< what becomes of them
     single,  ///< by itself
     reading, ///< by itself, changing nothing
 };
+inline constexpr std::size_t step_kinds = 5;
 
 /// One call of the store on its way through it: need() and run() as often as it is tried, then
 /// done() once, after which it may be gone.

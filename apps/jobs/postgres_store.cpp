@@ -153,6 +153,7 @@ rota::task<std::vector<add_result>> postgres_store::add(std::string queue,
         [what](postgres_needs& all) {
             auto& of = all.queues[what->queue];
             of.open = true;
+            of.counts = true; // for the limit
             for (const new_job& job : what->jobs)
                 of.digests.emplace(digest_of(job.key), job.key);
             if (what->token)
@@ -169,10 +170,10 @@ postgres_store::take(std::string queue, std::vector<take_request> wanted, time_m
         max += each.max;
     const std::uint64_t bytes = wanted.size() * std::uint64_t{limits_.take_bytes_max};
     rota::task<std::vector<std::vector<taken_job>>> taking = perform(
-        step_kind::single, max, now,
+        step_kind::takes, max, now,
         [queue, max, bytes](postgres_needs& all) {
-            all.queues[queue].take_max = max;
-            all.queues[queue].take_bytes = bytes;
+            all.queues[queue].take_max += max;
+            all.queues[queue].take_bytes += bytes;
         },
         [queue, wanted = std::move(wanted), now](ledger& on) {
             return on.take(queue, wanted, now);
@@ -232,7 +233,10 @@ rota::task<time_ms> postgres_store::pass_time(time_ms now) {
 rota::task<std::optional<queue_info>> postgres_store::describe(std::string queue, time_ms now) {
     return perform(
         step_kind::reading, 1, now,
-        [queue](postgres_needs& all) { all.queues[queue].oldest = true; },
+        [queue](postgres_needs& all) {
+            all.queues[queue].oldest = true;
+            all.queues[queue].counts = true;
+        },
         [queue, now](ledger& on) { return on.describe(queue, now); });
 }
 

@@ -15,7 +15,7 @@ std::uint64_t unsigned_at(const postgres_result& rows, int row, int column) noex
     return static_cast<std::uint64_t>(rows.integer(row, column));
 }
 
-// What is counted, in the order of the columns.
+// What is counted, in the order of the columns; first of each state.
 constexpr std::array counted{
     &queue_counts::queued,   &queue_counts::delayed, &queue_counts::in_progress,
     &queue_counts::dead,     &queue_counts::added,   &queue_counts::completed,
@@ -50,18 +50,22 @@ std::string digest_of(std::string_view key) {
 
 // --- Loading ---
 
-void postgres_table::load_queues(const postgres_result& rows) {
+void postgres_table::load_queues(const postgres_result& rows, bool counted_too) {
     for (int i = 0; i < rows.rows(); ++i) {
         queue_row queue;
         queue.number = unsigned_at(rows, i, 0);
         queue.name = std::make_shared<const std::string>(rows.text(i, 1));
         queue.settings = {unsigned_at(rows, i, 2), static_cast<std::uint32_t>(rows.integer(i, 3)),
                           rows.integer(i, 4), unsigned_at(rows, i, 5), rows.integer(i, 6) != 0};
-        int column = 7;
-        for (const auto each : counted)
-            queue.counts.*each = unsigned_at(rows, i, column++);
-        queue.counts.queued_ms = rows.integer(i, column++);
-        queue.counts.in_progress_ms = rows.integer(i, column);
+        if (counted_too) {
+            int column = 7;
+            for (const auto each : counted)
+                queue.counts.*each = unsigned_at(rows, i, column++);
+            queue.counts.queued_ms = rows.integer(i, column++);
+            queue.counts.in_progress_ms = rows.integer(i, column);
+        } else {
+            queue.counts = in_hand_[queue.number];
+        }
         const std::uint64_t number = queue.number;
         loaded_queues_.emplace(number, std::move(queue));
     }
@@ -73,6 +77,7 @@ void postgres_table::load_jobs(const postgres_result& rows,
         const job_row job = job_at(rows, i);
         if (rows_.find(job.queue, job.id))
             continue; // asked for twice
+        ++(in_hand_[job.queue].*counted.at(static_cast<std::size_t>(job.state)));
         std::string key(rows.text(i, 13));
         if (keys != nullptr)
             key = keys->at(std::string(rows.text(i, 12)));

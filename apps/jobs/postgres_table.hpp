@@ -27,8 +27,9 @@ class postgres_table final : public table {
 public:
     // -- before the rules
 
-    /// Rows of the queue columns.
-    void load_queues(const postgres_result& rows);
+    /// Rows of the queue columns, and of the counts if they are `counted`; else the counts are
+    /// those of the jobs in hand, to be loaded before: what has changed is told by the difference.
+    void load_queues(const postgres_result& rows, bool counted);
     /// Rows of the job columns. `keys`, by their digests, where the rows have none; null: the rules
     /// do not ask for keys, or the rows have them.
     void load_jobs(const postgres_result& rows, const std::map<std::string, std::string>* keys);
@@ -96,6 +97,7 @@ private:
     void write_counts(postgres_connection& to, std::int64_t shard);
 
     memory_table rows_;
+    std::map<std::uint64_t, queue_counts> in_hand_;    // by queue
     std::map<std::uint64_t, queue_row> loaded_queues_; // as they were
     std::map<std::uint64_t, queue_row> saved_queues_;  // as they are
     std::set<place> inserted_;

@@ -160,7 +160,7 @@ TEST_CASE("a schema of a newer program is refused, and the program recovers when
     postgres_store store(schema.context(), schema.url());
     CHECK_THROWS_WITH(schema.context().block_on(store.describe("q", now)),
                       ContainsSubstring("version 1000"));
-    schema.run("UPDATE rota_schema SET version = 1");
+    schema.run("UPDATE rota_schema SET version = 2");
     for (bool there = false; !there;) {
         try {
             there = schema.context().block_on(add_one(&store, "k")) == add_outcome::added;
@@ -168,6 +168,42 @@ TEST_CASE("a schema of a newer program is refused, and the program recovers when
             schema.context().block_on(rota::sleep_for(std::chrono::milliseconds(20)));
         }
     }
+}
+
+TEST_CASE("a schema that was left half-made is completed") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    {
+        postgres_store store(schema.context(), schema.url());
+        CHECK_FALSE(schema.context().block_on(store.describe("q", now)));
+    }
+    // As where CREATE cannot be undone with its transaction.
+    schema.run("DROP TABLE rota_tokens");
+    schema.run("DROP INDEX rota_jobs_due");
+    schema.run("UPDATE rota_schema SET version = 0");
+    postgres_store store(schema.context(), schema.url());
+    CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::added);
+    CHECK(schema.run("SELECT version FROM rota_schema") == 2);
+}
+
+TEST_CASE("a schema of version 1 is brought to this one, with what it holds") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    {
+        postgres_store store(schema.context(), schema.url());
+        CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::added);
+    }
+    schema.run("DROP INDEX rota_jobs_digest");
+    schema.run("CREATE UNIQUE INDEX rota_jobs_key ON rota_jobs (queue, digest) WHERE state < 3");
+    schema.run("UPDATE rota_schema SET version = 1");
+    postgres_store store(schema.context(), schema.url());
+    CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::duplicate);
+    CHECK(schema.context().block_on(add_one(&store, "other")) == add_outcome::added);
+    CHECK(schema.run("SELECT version FROM rota_schema") == 2);
+    CHECK(schema.run("SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema AND "
+                     "indexname = 'rota_jobs_key'") == 0);
 }
 
 TEST_CASE("a store does with fewer connections than it would like") {

@@ -4,90 +4,13 @@
 usage: reach_test.py <rota-http> [options of rota-http...]  exits 77 where it is not installed
 """
 
-import shutil
-import socket
 import sys
-import tempfile
-import threading
-from pathlib import Path
 
 from api_test import Queue
 from postgres import postgres_or_skip
 from programs import check, equal, eventually, run_tests
+from relay import ADD, COMMIT, Relay
 from rota_http import RotaHttp, read_answer
-
-SOCKET = ".s.PGSQL.5432"
-
-
-class Relay:
-    """Stands between rota-http and the server, and cuts one connection when it is told to.
-
-    `cut` looks at what a client sends: "early", "commit" or None. "commit" is the word by itself:
-    what only reads sends it with the rest. `pass_on`: whether that still reaches the server, which
-    is then waited for.
-    """
-
-    def __init__(self, server):
-        self.folder = Path(tempfile.mkdtemp(prefix="rota-relay-", dir="/tmp"))
-        self.to = str(server.folder / SOCKET)
-        self.cut = None
-        self.pass_on = False
-        self.listener = None
-
-    def open(self):
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(self.folder / SOCKET))
-        self.listener.listen(64)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        shutil.rmtree(self.folder)
-
-    def url(self, database, password=""):
-        host = str(self.folder).replace("/", "%2F")
-        return f"postgres://postgres{password}@{host}/{database}"
-
-    def _accept(self):
-        while True:
-            client, _ = self.listener.accept()
-            server = socket.socket(socket.AF_UNIX)
-            server.connect(self.to)
-            threading.Thread(target=self._send, args=(client, server), daemon=True).start()
-            threading.Thread(target=self._answer, args=(client, server), daemon=True).start()
-
-    def _is_time(self, data):
-        return (self.cut == "early" and b"lock_digests" in data
-                or self.cut == "commit" and b"COMMIT" in data and b"BEGIN" not in data)
-
-    def _send(self, client, server):
-        try:
-            while data := client.recv(1 << 16):
-                if not self._is_time(data):
-                    server.sendall(data)
-                    continue
-                self.cut = None
-                client.shutdown(socket.SHUT_RDWR)
-                if self.pass_on:
-                    server.sendall(data)
-                break
-        except OSError:
-            pass
-        try:
-            server.shutdown(socket.SHUT_WR)  # it does what it was sent, and ends
-        except OSError:
-            pass
-
-    @staticmethod
-    def _answer(client, server):
-        try:
-            while data := server.recv(1 << 16):
-                client.sendall(data)
-        except OSError:
-            pass
-        try:
-            client.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
 
 
 def with_relay(test, program, options, server, database):
@@ -121,7 +44,7 @@ def test_a_connection_that_breaks_early_is_not_noticed(program, options, server)
     def test(relay, queue):
         equal(queue.add(1).status, 201)
         for i in range(2, 5):
-            relay.cut = "early"
+            relay.cut = ADD
             equal(queue.add(i).status, 201)
             equal(relay.cut, None, "it was cut")
         equal(queue.show()["counts"]["queued"], 4)
@@ -133,7 +56,7 @@ def test_a_commit_that_is_not_answered_is_not_known(program, options, server):
         equal(queue.add(0).status, 201)
         for key, pass_on, again in ((1, False, 201), (2, True, 409)):
             relay.pass_on = pass_on
-            relay.cut = "commit"
+            relay.cut = COMMIT
             is_unavailable(queue.add(key), "not known")
             equal(add_in_the_end(queue, key).status, again)
         equal(queue.show()["counts"]["queued"], 3)
