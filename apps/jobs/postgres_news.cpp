@@ -30,6 +30,7 @@ constexpr std::size_t piece_bytes_max = 7'900;
 /// What waits to be sent while there is no connection; the tables tell of the rest.
 constexpr std::size_t outgoing_max = 10'000;
 constexpr std::size_t wished_max = 20'000;
+constexpr std::size_t others_max = 1'000;
 constexpr milliseconds limit{15'000};
 constexpr milliseconds pause{500};
 constexpr milliseconds look_every{1'000};
@@ -62,6 +63,10 @@ std::string line_of(const change& each) {
     return line + '\n';
 }
 
+std::string news_head(const std::string& sender, const std::string& schema) {
+    return sender + '\n' + schema + '\n';
+}
+
 rota::task<void> wait_for(rota::auto_event* event) { co_await event->wait(); }
 
 } // namespace
@@ -70,7 +75,7 @@ rota::task<void> wait_for(rota::auto_event* event) { co_await event->wait(); }
 
 std::vector<std::string> write_news(const std::string& sender, const std::string& schema,
                                     const std::vector<change>& what, std::size_t pieces_max) {
-    const std::string head = sender + '\n' + schema + '\n';
+    const std::string head = news_head(sender, schema);
     std::vector<std::string> pieces;
     std::set<std::string> left;
     const std::string* queue = nullptr;
@@ -143,7 +148,7 @@ postgres_news::~postgres_news() {
 void postgres_news::tell(const std::vector<change>& what) noexcept {
     try {
         const std::lock_guard guard(lock_);
-        if (!connected_ || outgoing_.size() + what.size() > outgoing_max)
+        if (!is_heard_ || outgoing_.size() + what.size() > outgoing_max)
             return; // it will be found in the tables
         outgoing_.insert(outgoing_.end(), what.begin(), what.end());
     } catch (const std::bad_alloc&) { // the same
@@ -161,9 +166,22 @@ void postgres_news::wish(const std::string& queue) noexcept {
     }
 }
 
-std::vector<change> postgres_news::take_outgoing() {
+std::vector<std::string> postgres_news::take_outgoing() {
+    std::vector<change> what;
+    {
+        const std::lock_guard guard(lock_);
+        what.swap(outgoing_);
+    }
+    std::vector<std::string> pieces = write_news(sender_, schema_, what);
+    if (std::exchange(greets_, false) && pieces.empty())
+        pieces.push_back(news_head(sender_, schema_));
+    return pieces;
+}
+
+/// Whether there is anybody to be told.
+void postgres_news::know_others() {
     const std::lock_guard guard(lock_);
-    return std::exchange(outgoing_, {});
+    is_heard_ = listens_ && !others_.empty();
 }
 
 rota::task<void> postgres_news::work() {
@@ -191,7 +209,7 @@ rota::task<void> postgres_news::work() {
         over_.close();
         {
             const std::lock_guard guard(lock_);
-            connected_ = false;
+            is_heard_ = false;
             outgoing_.clear();
         }
         rota::task<void> pausing = rota::sleep_for(pause);
@@ -227,15 +245,15 @@ rota::task<void> postgres_news::connect() {
     told_ |= refused;
     listens_ = !refused;
     look_at_ = {};
-    const std::lock_guard guard(lock_);
-    connected_ = listens_;
+    greets_ = listens_;
+    know_others();
 }
 
 /// Sends what there is, hears what there is, looks if it is time, waits for any of these.
 rota::task<void> postgres_news::turn() {
-    std::vector<change> what = take_outgoing();
-    if (!what.empty()) {
-        rota::task<void> sending = send(std::move(what));
+    std::vector<std::string> pieces = take_outgoing();
+    if (!pieces.empty()) {
+        rota::task<void> sending = send(std::move(pieces));
         co_await std::move(sending);
     }
     hear();
@@ -246,6 +264,8 @@ rota::task<void> postgres_news::turn() {
         look_at_ = self.home().now() + (listens_ ? look_every : look_every_without_news);
         hear();
     }
+    if (greets_)
+        co_return; // at once
     const auto left = std::chrono::ceil<milliseconds>(look_at_ - self.home().now());
     rota::task<void> wake = wait_for(&outgoing_there_);
     rota::task<void> news = over_.wait_for_news(left);
@@ -256,10 +276,9 @@ rota::task<void> postgres_news::turn() {
         hear();
 }
 
-rota::task<void> postgres_news::send(std::vector<change> what) {
-    for (const std::string& piece : write_news(sender_, schema_, what)) {
+rota::task<void> postgres_news::send(std::vector<std::string> pieces) {
+    for (const std::string& piece : pieces)
         over_.send(sql::notify.name, postgres_values().add(channel).add(std::string_view(piece)));
-    }
     rota::task<std::vector<postgres_result>> telling = over_.sync();
     const std::vector<postgres_result> told = co_await std::move(telling);
     for (const postgres_result& each : told) {
@@ -273,6 +292,13 @@ void postgres_news::hear() {
         const std::optional<news> heard = read_news(each.payload);
         if (!heard || heard->sender == sender_ || heard->schema != schema_)
             continue;
+        if (!others_.contains(heard->sender)) {
+            if (others_.size() == others_max) // most are gone
+                others_.clear();
+            others_.insert(heard->sender);
+            greets_ = true; // it may have come after the last time
+            know_others();
+        }
         reader_.told(heard->changes);
         for (const std::string& queue : heard->queues)
             reader_.may_have_jobs(queue);

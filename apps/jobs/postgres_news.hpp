@@ -48,7 +48,8 @@ struct news {
 [[nodiscard]] std::optional<news> read_news(std::string_view text);
 
 /// Tells other servers what this one has done, and hears of them: LISTEN and NOTIFY, on a
-/// connection of its own, each time with everything that has gathered. That is only to be quick:
+/// connection of its own, each time with everything that has gathered; while there is no other,
+/// nothing, which servers know since each greets the others. That is only to be quick:
 /// what counts is found in the tables, which it looks into once a second (five times, where the
 /// engine has no LISTEN). So a notification that is lost, or a server that ends before it has sent
 /// one, delays and loses nothing.
@@ -71,10 +72,11 @@ private:
     rota::task<void> work();
     rota::task<void> connect();
     rota::task<void> turn();
-    rota::task<void> send(std::vector<change> what);
+    rota::task<void> send(std::vector<std::string> pieces);
     rota::task<void> look();
     void hear();
-    [[nodiscard]] std::vector<change> take_outgoing();
+    [[nodiscard]] std::vector<std::string> take_outgoing();
+    void know_others();
 
     const std::string sender_;
     const std::atomic<bool>& reachable_;
@@ -84,6 +86,8 @@ private:
     // -- its routine
     postgres_connection over_;
     std::string schema_;
+    std::set<std::string> others_; // who has been heard of
+    bool greets_ = false;          // next time
     bool listens_ = false;
     bool told_ = false;                               // the log has been told that it does not
     std::chrono::steady_clock::time_point look_at_{}; // the next time
@@ -91,8 +95,7 @@ private:
     std::mutex lock_; // guards what follows
     std::vector<change> outgoing_;
     std::set<std::string> wished_;
-    bool connected_ = false;
-
+    bool is_heard_ = false; // there is a connection, and somebody else
     rota::routine_ptr routine_;
 };
 
