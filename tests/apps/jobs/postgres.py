@@ -54,15 +54,17 @@ class Postgres:
     """One server. It listens on a Unix socket in its folder only; both are gone after close().
 
     It also ends when the thread that has started it ends, however that comes: start it in one that
-    stays. `settings` are added to the command line; `durable` lets it fsync.
+    stays. `settings` are added to the command line; `durable` lets it fsync; with a `password` it
+    asks for that (SCRAM), else it trusts everybody.
     """
 
-    def __init__(self, durable=False, settings=None):
+    def __init__(self, durable=False, settings=None, password=None):
         self.programs = find_programs()
         self.as_server = as_server()
         settings = FOR_TESTS | ({"fsync": "on"} if durable else {}) | (settings or {})
         self.options = [f"--{name}={value}" for name, value in settings.items()]
         self.process = None
+        self.password = password
         # A socket's path has room for 107 bytes, and the server's user has to get there.
         self.folder = Path(tempfile.mkdtemp(prefix="rota-pg-", dir="/tmp"))
         self.log = self.folder / "log"
@@ -76,10 +78,14 @@ class Postgres:
             raise
 
     def _make(self):
+        auth = ["--auth", "trust"]
+        if self.password:
+            file = self.folder / "password"
+            file.write_text(self.password)
+            auth = ["--auth", "scram-sha-256", "--pwfile", file]
         made = subprocess.run(
             [*self.as_server, self.programs / "initdb", "--pgdata", self.folder / "data",
-             "--username", USER, "--auth", "trust", "--no-locale", "--encoding", "UTF8",
-             "--no-sync"],
+             "--username", USER, *auth, "--no-locale", "--encoding", "UTF8", "--no-sync"],
             cwd="/", capture_output=True, text=True, check=False)
         if made.returncode != 0:
             raise RuntimeError(f"initdb: exit {made.returncode}: {made.stdout}{made.stderr}")
@@ -146,9 +152,12 @@ class Postgres:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def url(self, database=USER):
+    def url(self, database=USER, password=None):
+        """With the server's password, if it has one, or another."""
         host = str(self.folder).replace("/", "%2F")
-        return f"postgres://{USER}@{host}/{database}"
+        password = password or self.password
+        user = f"{USER}:{password}" if password else USER
+        return f"postgres://{user}@{host}/{database}"
 
     def create(self, database):
         """The URL of a new database, empty."""

@@ -18,111 +18,21 @@
 #include <rota/inline_scheduler.hpp>
 #include <rota/sleep.hpp>
 
+#include "queue_bench.hpp"
 #include "stores.hpp"
 
-using namespace jobs;
-using namespace std::chrono_literals;
-using rota::task;
+using namespace queue_tests;
 
 namespace {
 
-using taken = std::vector<taken_job>;
-using keys = std::vector<std::string>;
-
-keys keys_of(const taken& jobs) {
-    keys result;
-    for (const taken_job& job : jobs)
-        result.push_back(job.key);
-    return result;
-}
-
-/// A service over each kind of store, in virtual time. A store may have a thread of its own, so
-/// what it does is waited for, while the time stands still.
-struct bench {
-    explicit bench(const std::string& kind, store_limits limits = {})
-        : kinds(kind), rows(kinds.open(limits)) {
-        (void)spawn(served.end_leases());
-    }
-    ~bench() {
-        for (const rota::routine_ptr& r : routines) {
-            r->request_stop();
-            end(r);
-        }
-    }
-    rota::routine_ptr spawn(task<void> body) {
-        return routines.emplace_back(scheduler.spawn(std::move(body), {.report_errors = false}));
-    }
-    /// As the service has it in its routines.
-    [[nodiscard]] time_ms now() const {
-        return std::chrono::duration_cast<std::chrono::milliseconds>(
-                   scheduler.now().time_since_epoch())
-            .count();
-    }
-    void until(const std::function<bool()>& reached) {
-        const auto limit = std::chrono::steady_clock::now() + 60s;
-        for (scheduler.run(); !reached(); scheduler.run()) {
-            if (std::chrono::steady_clock::now() > limit)
-                throw std::runtime_error("not within a minute");
-            std::this_thread::sleep_for(100us);
-        }
-    }
-    void end(const rota::routine_ptr& r) {
-        until([&] { return r->state() == rota::routine_state::stopped; });
-    }
-    template <class T>
-    T wait(task<T> call) {
-        std::optional<T> result;
-        const rota::routine_ptr r = spawn(keep_result(std::move(call), &result));
-        end(r);
-        if (r->error())
-            std::rethrow_exception(r->error());
-        return std::move(*result);
-    }
-    template <class T>
-    static task<void> keep_result(task<T> call, std::optional<T>* into) {
-        T result = co_await std::move(call);
-        into->emplace(std::move(result));
-    }
-    void add(const std::string& key) {
-        std::vector<new_job> one;
-        one.push_back({key, '"' + key + '"'});
-        (void)wait(rows.add("q", std::move(one), std::nullopt, now()));
-    }
-    keys in(job_state state) {
-        keys result;
-        for (const job_info& job : wait(rows.list("q", {.state = state}, now())).jobs)
-            result.push_back(job.key);
-        return result;
-    }
-    job_info find(std::uint64_t id) { return *wait(rows.find("q", id, now())); }
-    queue_counts counts() { return wait(rows.describe("q", now()))->counts; }
-    std::size_t events(change_kind kind) {
-        const std::vector<event> all = served.open("q")->log.after(0, 1'000);
-        return static_cast<std::size_t>(
-            std::ranges::count_if(all, [&](const event& e) { return e.kind == kind; }));
-    }
-    /// Starts work that says which jobs it has and then waits for `go`.
-    rota::routine_ptr start(std::size_t max, keys* got, rota::event* go,
-                            std::optional<finished<std::monostate>>* result, taking how = {}) {
-        return spawn(take_and_wait(&q, max, got, go, result, how));
-    }
-    static task<void> take_and_wait(queue* from, std::size_t max, keys* got, rota::event* go,
-                                    std::optional<finished<std::monostate>>* result, taking how) {
-        auto work = [got, go](const taken& jobs) -> task<void> {
-            *got = keys_of(jobs);
-            co_await go->wait();
-        };
-        auto working = from->with_taken(max, work, how);
-        std::optional<finished<std::monostate>> done = co_await std::move(working);
-        *result = std::move(done);
-    }
-
-    store_kind kinds;
-    store& rows;
-    rota::inline_scheduler scheduler;
-    service served{rows, {.wall_offset = 0ms}};
-    queue q{served, "q"};
-    std::vector<rota::routine_ptr> routines;
+struct opened_store {
+    explicit opened_store(const std::string& name) : kind(name), opened(kind.open()) {}
+    store_kind kind;
+    store& opened;
+};
+/// Over each kind of store.
+struct bench : private opened_store, public queue_bench {
+    explicit bench(const std::string& name) : opened_store(name), queue_bench(opened) {}
 };
 
 std::string each_kind() { return GENERATE(from_range(store_kind::all())); }
@@ -190,8 +100,8 @@ TEST_CASE("jobs go back to their places when the work fails") {
     }
     CHECK(b.in(job_state::queued) == keys{"1", "2", "3"});
     CHECK(b.counts().failures == 2);
-    CHECK(b.find(1).error == why);
-    CHECK(b.find(1).attempts == 1);
+    CHECK(b.find("1").error == why);
+    CHECK(b.find("1").attempts == 1);
 }
 
 TEST_CASE("jobs whose work failed may wait before they are tried again") {
@@ -214,7 +124,7 @@ TEST_CASE("work that is cancelled while it waits has taken nothing") {
     CHECK(got.empty());
     CHECK_FALSE(result);
     CHECK(b.in(job_state::queued) == keys{"1"});
-    CHECK(b.find(1).attempts == 0);
+    CHECK(b.find("1").attempts == 0);
 }
 
 TEST_CASE("jobs go back when their work is cancelled") {
@@ -231,7 +141,7 @@ TEST_CASE("jobs go back when their work is cancelled") {
     b.end(r);
     CHECK_FALSE(result);
     CHECK(b.in(job_state::queued) == keys{"1", "2"}); // at once
-    CHECK(b.find(1).attempts == 1);
+    CHECK(b.find("1").attempts == 1);
 }
 
 TEST_CASE("work that returns although it was cancelled has done its jobs") {
@@ -291,7 +201,7 @@ TEST_CASE("jobs stay with long work") {
     b.scheduler.run();
     for (std::size_t i = 1; i <= 9; ++i) { // three leases long
         b.scheduler.advance(10s);
-        b.until([&] { return b.events(change_kind::extended) == i; });
+        b.until_extended(i);
     }
     CHECK(b.in(job_state::in_progress) == keys{"1"});
     go.set();
@@ -313,15 +223,16 @@ TEST_CASE("work is told which jobs it has lost") {
     const rota::routine_ptr r = b.start(3, &got, &go, &result, {.lease = 30s});
     b.until([&] { return !got.empty(); });
     b.scheduler.run();
-    CHECK(b.wait(b.rows.remove("q", 2, b.now())));
+    const std::vector<std::uint64_t> ids{b.find("2").id, b.find("3").id};
+    CHECK(b.wait(b.rows.remove("q", ids[0], b.now())));
     b.scheduler.advance(10s);
-    b.until([&] { return b.events(change_kind::extended) == 2; }); // of the other two
-    CHECK(b.wait(b.rows.remove("q", 3, b.now())));
+    b.until_extended(2); // of the other two
+    CHECK(b.wait(b.rows.remove("q", ids[1], b.now())));
     go.set();
     b.end(r);
     REQUIRE(result);
     CHECK(result->completed == 1);
-    CHECK(result->lost == std::vector<std::uint64_t>{2, 3});
+    CHECK(result->lost == ids);
 }
 
 TEST_CASE("a drain ends waiting for jobs, and no work") {
