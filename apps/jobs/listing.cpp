@@ -109,7 +109,7 @@ std::string describe_queue(std::string_view name, const std::optional<queue_info
     write_setting(w, "max_attempts", s.max_attempts);
     write_setting(w, "lease_ms", s.lease_ms);
     write_setting(w, "payload_bytes_max", s.payload_bytes_max);
-    w.end_object();
+    w.member("paused", s.paused).end_object();
     write_counts(w, info.counts);
     write_oldest(w, info, now);
     w.end_object();

@@ -181,7 +181,7 @@ async function setSettings() {
   await attempt(byId("set-problem"), async () => {
     const before = await call("GET", queue.path);
     await call("PUT", queue.path, {
-      ...before.settings, paused: before.paused, max_attempts: whole("set-attempts"),
+      ...before.settings, max_attempts: whole("set-attempts"),
       max_jobs: whole("set-jobs"), lease_ms: seconds("set-lease"),
     });
     setText(byId("set-done"), "Set.");

@@ -81,7 +81,7 @@ def test_settings(server):
     queue = Queue(server)
     shown = put(queue, max_jobs=2, max_attempts=5, lease_ms=7_000, payload_bytes_max=10)
     equal(shown["settings"], {"max_jobs": 2, "max_attempts": 5, "lease_ms": 7000,
-                              "payload_bytes_max": 10})
+                              "payload_bytes_max": 10, "paused": False})
     problem(queue.add("x" * 11), 413, "payload_too_large")
     queue.add("x" * 10)
     queue.add(2)
@@ -108,6 +108,15 @@ def test_pause_resume_purge(server):
     post(queue, "pause", None)
     check(post(queue, "purge", None).json()["purged"] >= 2, "what is not in progress goes")
     equal(queue.list("queued") + queue.list("delayed"), [])
+
+
+def test_settings_that_were_shown_can_be_put_back(server):
+    queue = Queue(server)
+    post(queue, "pause", None)
+    put(queue, max_jobs=2, max_attempts=5, paused=True)
+    shown = queue.show()
+    equal(put(queue, **{**shown["settings"], "lease_ms": 9})["paused"], True)
+    equal(put(queue, **shown["settings"]), shown)
 
 
 def test_the_dead(server):
