@@ -13,6 +13,7 @@
 #include <rota/sleep.hpp>
 #include <rota/task_group.hpp>
 
+#include "jobs/postgres_schema.hpp"
 #include "postgres_schemas.hpp"
 
 using namespace jobs;
@@ -204,6 +205,59 @@ TEST_CASE("a schema of version 1 is brought to this one, with what it holds") {
     CHECK(schema.run("SELECT version FROM rota_schema") == 2);
     CHECK(schema.run("SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema AND "
                      "indexname = 'rota_jobs_key'") == 0);
+}
+
+namespace {
+
+/// How the server would go about a statement of the store, for whatever it is given.
+rota::task<std::string> plan_of(const scratch_schema* schema, const sql::prepared* statement,
+                                std::string with) {
+    postgres_connection on(schema->context(), schema->url());
+    rota::task<void> opening = on.open(std::chrono::seconds(60));
+    co_await std::move(opening);
+    for (const char* const each :
+         {"SET plan_cache_mode = force_generic_plan", "SET enable_seqscan = off"}) {
+        rota::task<postgres_result> setting = on.run(each);
+        (void)co_await std::move(setting);
+    }
+    on.prepare(statement->name, statement->text);
+    rota::task<std::vector<postgres_result>> preparing = on.sync();
+    (void)co_await std::move(preparing);
+    const std::string explain =
+        std::string("EXPLAIN EXECUTE ") + statement->name + '(' + std::move(with) + ')';
+    rota::task<postgres_result> explaining = on.run(explain.c_str());
+    const postgres_result lines = co_await std::move(explaining);
+    std::string plan;
+    for (int i = 0; i < lines.rows(); ++i)
+        plan += std::string(lines.text(i, 0)) + '\n';
+    co_return plan;
+}
+
+} // namespace
+
+TEST_CASE("a job that is named is found without looking at others of its queue") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    {
+        postgres_store store(schema.context(), schema.url());
+        CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::added);
+    }
+    // The server has not counted them yet: it guesses how many of them are in one queue.
+    schema.run("INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, added_at, "
+               "since, due, queued_ms, in_progress_ms, digest, lease, key, payload) SELECT number, "
+               "1000 + i, 2, 9, 1, 0, 1, 1, 1, 0, 0, decode(md5(i::text), 'hex'), "
+               "decode(md5('l' || i), 'hex'), 'k', '1' FROM rota_queues, "
+               "generate_series(1, 5000) i");
+    const auto plan = [&](const sql::prepared& of, const char* with) {
+        return schema.context().block_on(plan_of(&schema, &of, with));
+    };
+    const std::string others = "rota_jobs_order";
+    for (const std::string& each :
+         {plan(sql::lock_digests, "'q', '{a,b}'"), plan(sql::lock_leases, "'q', '{a,b}'"),
+          plan(sql::lock_ids, "'q', 7"), plan(sql::find_job, "'q', 7")})
+        CHECK_THAT(each, !ContainsSubstring(others));
+    CHECK_THAT(plan(sql::lock_first, "'q', 7, 1000"), ContainsSubstring(others));
 }
 
 TEST_CASE("a store does with fewer connections than it would like") {
