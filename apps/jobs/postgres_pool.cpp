@@ -33,10 +33,11 @@ bool joins(step_kind kind) noexcept {
 
 /// What a session is set to, where the engine knows it: who is stuck does not hold others up; each
 /// statement is planned once, since planning it for its arrays each time costs more than doing it
-/// does; and that plan goes by indexes, though it be made while the tables are small.
+/// does; and that plan goes by indexes, though it be made while the tables are small. None takes
+/// so long that compiling it would pay.
 constexpr std::array settings{
     "SET lock_timeout = '10s'", "SET idle_in_transaction_session_timeout = '30s'",
-    "SET plan_cache_mode = force_generic_plan", "SET enable_seqscan = off"};
+    "SET plan_cache_mode = force_generic_plan", "SET enable_seqscan = off", "SET jit = off"};
 
 } // namespace
 

@@ -13,6 +13,12 @@
 #include <rota/worker.hpp>
 
 namespace jobs {
+namespace {
+
+/// Payloads may be large, and all that are taken in one transaction are in memory at once.
+constexpr std::size_t weight_of_taker = 10;
+
+} // namespace
 
 /// A routine that waits for its step. It can be cancelled until a connection takes that up.
 template <class Need, class Work>
@@ -170,7 +176,7 @@ postgres_store::take(std::string queue, std::vector<take_request> wanted, time_m
         max += each.max;
     const std::uint64_t bytes = wanted.size() * std::uint64_t{limits_.take_bytes_max};
     rota::task<std::vector<std::vector<taken_job>>> taking = perform(
-        step_kind::takes, max, now,
+        step_kind::takes, max + wanted.size() * weight_of_taker, now,
         [queue, max, bytes](postgres_needs& all) {
             all.queues[queue].take_max += max;
             all.queues[queue].take_bytes += bytes;
