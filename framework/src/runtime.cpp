@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <sched.h>
@@ -119,7 +120,12 @@ void runtime::join() {
 void runtime::stop() {
     const std::lock_guard one_at_a_time(stop_lock_);
     registry_.request_stop_all(); // and whatever is spawned from now on
-    start();                      // what was spawned but never started must run, if only to end
+    try {
+        start(); // what was spawned but never started must run, if only to end
+    } catch (const std::system_error&) { // no threads to be had
+        if (registry_.size() != 0)
+            throw;
+    }
     {
         const std::lock_guard guard(lock_);
         if (stopped_)
