@@ -122,8 +122,9 @@ struct backend_source {
 /// The kernel's, of one kind; not `automatic`.
 backend_source kernel_backends(backend_kind kind, unsigned ring_entries);
 
-/// Tries out what the io_uring backend needs: an empty string if all of it is there, else the
-/// reason why not.
-std::string why_no_uring(unsigned entries);
+/// Tries out what the io_uring backend needs, on the smallest rings, because the kernel takes their
+/// memory back only some time later: an empty string if all of it is there, else the reason why
+/// not.
+std::string why_no_uring();
 
 } // namespace rota::io

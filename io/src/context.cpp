@@ -7,11 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include <spdlog/spdlog.h>
 
 #include "parts.hpp"
+#include "uring_refusal.hpp"
 
 namespace rota::io {
 namespace {
@@ -72,20 +74,6 @@ void validate(const reactor_options& o) {
     require(o.linger.count() >= 0, "linger must not be negative");
 }
 
-backend_kind choose_backend(const reactor_options& options, const backend_source* own,
-                            std::string& why_not) {
-    validate(options);
-    if (own != nullptr || options.backend == backend_kind::epoll)
-        return options.backend;
-    why_not = why_no_uring(options.ring_entries);
-    if (why_not.empty())
-        return backend_kind::io_uring;
-    if (options.backend == backend_kind::io_uring) {
-        throw std::runtime_error("io_uring is not available: " + why_not);
-    }
-    return backend_kind::epoll;
-}
-
 } // namespace
 
 std::string_view to_string(topology t) noexcept {
@@ -113,10 +101,31 @@ backend_source kernel_backends(backend_kind kind, unsigned ring_entries) {
             .make_write = make_syscall_write_backend};
 }
 
-context::parts::parts(context_options given, backend_source* own)
-    : options(std::move(given)), backend(choose_backend(options.reactor, own, why_not)),
-      source(own != nullptr ? std::move(*own)
-                            : kernel_backends(backend, options.reactor.ring_entries)) {
+std::unique_ptr<context::parts> context::parts::on_kernel(const context_options& given) {
+    const reactor_options& wanted = given.reactor;
+    const auto on = [&](backend_kind kind) {
+        return std::make_unique<parts>(given, kind, kernel_backends(kind, wanted.ring_entries));
+    };
+    if (wanted.backend == backend_kind::epoll)
+        return on(backend_kind::epoll);
+    std::string why_not = why_no_uring();
+    if (why_not.empty()) {
+        try {
+            return on(backend_kind::io_uring);
+        } catch (const std::system_error& e) { // more than what was tried out: all rings at once
+            why_not = explain_failure(e);
+        }
+    }
+    if (wanted.backend == backend_kind::io_uring)
+        throw std::runtime_error("io_uring is not available: " + why_not);
+    std::unique_ptr<parts> instead = on(backend_kind::epoll);
+    instead->why_not = std::move(why_not);
+    return instead;
+}
+
+context::parts::parts(const context_options& given, backend_kind kind, backend_source from)
+    : options(given), backend(kind), source(std::move(from)) {
+    validate(options.reactor);
     runtime_options for_workers{.workers = options.workers,
                                 .batch_size = options.batch_size,
                                 .blocking_threads = options.blocking_threads,
@@ -205,13 +214,10 @@ void context::parts::start() {
     workers->start();
 }
 
-context::context(context_options options)
-    : parts_(std::make_unique<parts>(std::move(options), nullptr)) {
-    run();
-}
+context::context(context_options options) : parts_(parts::on_kernel(options)) { run(); }
 
 context::context(context_options options, backend_source backends)
-    : parts_(std::make_unique<parts>(std::move(options), &backends)) {
+    : parts_(std::make_unique<parts>(options, options.reactor.backend, std::move(backends))) {
     run();
 }
 

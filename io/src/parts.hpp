@@ -21,11 +21,14 @@ namespace rota::io {
 /// What a context is made of. Members are destroyed from the bottom up: the runtime before the
 /// sides that serve it.
 struct context::parts {
-    parts(context_options given, backend_source* own); // own: null, or moved from
+    parts(const context_options& given, backend_kind kind, backend_source from);
+    /// On what the options ask for, or with `automatic` on what can be had. Throws
+    /// std::invalid_argument for the options, and std::runtime_error.
+    static std::unique_ptr<parts> on_kernel(const context_options& given);
     void start();
 
     const context_options options;
-    std::string why_not; // what is missing for io_uring, if something is
+    std::string why_not; // why it is not io_uring, if that was wanted
     const backend_kind backend;
     const backend_source source;
     /// One each for `split`, one for each worker for `per_worker`; they do not move.

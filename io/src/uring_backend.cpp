@@ -27,6 +27,8 @@ constexpr std::uint64_t ignored = 0;
 constexpr std::uint64_t woken = 1;
 constexpr std::uint64_t tried = 2;
 
+constexpr unsigned entries_min = 16;
+
 std::system_error failure(int negative_errno, const char* what) {
     return {-negative_errno, std::system_category(), what};
 }
@@ -47,7 +49,7 @@ void set_up(io_uring& ring, unsigned entries, unsigned flags, const char* what) 
             rings.fetch_add(1, std::memory_order_acq_rel);
             return;
         }
-        if (result != -ENOMEM || entries <= 16)
+        if (result != -ENOMEM || entries <= entries_min)
             throw failure(result, what);
         entries /= 2;
     }
@@ -333,18 +335,17 @@ std::unique_ptr<write_backend> make_uring_write_backend(unsigned entries) {
     return std::make_unique<uring_write_backend>(entries);
 }
 
-std::string why_no_uring(unsigned entries) {
+std::string why_no_uring() {
     try {
-        uring_read_backend reading(entries);
-        const uring_write_backend writing(std::min(entries, 256U));
+        uring_read_backend reading(entries_min);
+        const uring_write_backend writing(entries_min);
         reading.enter_thread();
         reading.try_out();
         buffer_group group(0, 2, 64);
         reading.attach(group);
         return {};
     } catch (const std::system_error& e) {
-        const std::string why = explain_refusal(e.code().value(), look_around());
-        return why.empty() ? e.what() : fmt::format("{}; {}", e.what(), why);
+        return explain_failure(e);
     }
 }
 

@@ -77,4 +77,9 @@ std::string explain_refusal(int error, const uring_surroundings& where) {
     }
 }
 
+std::string explain_failure(const std::system_error& failure) {
+    const std::string why = explain_refusal(failure.code().value(), look_around());
+    return why.empty() ? failure.what() : fmt::format("{}; {}", failure.what(), why);
+}
+
 } // namespace rota::io

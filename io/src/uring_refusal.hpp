@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <system_error>
 
 namespace rota::io {
 
@@ -22,5 +23,8 @@ struct uring_surroundings {
 /// Why io_uring_setup(2), or what comes after it, ended with the errno value `error`: a few words
 /// that tell an operator what to change. Empty if there is nothing to add to the error itself.
 [[nodiscard]] std::string explain_refusal(int error, const uring_surroundings& where);
+
+/// The failure itself, and why, as things are here.
+[[nodiscard]] std::string explain_failure(const std::system_error& failure);
 
 } // namespace rota::io

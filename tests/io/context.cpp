@@ -4,9 +4,12 @@
 #include <exception>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 #include <catch2/catch_test_macros.hpp>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <rota/sleep.hpp>
 
@@ -45,9 +48,10 @@ int where_uring_is_refused(int (*body)(), int error, unsigned above = 0) {
 }
 
 /// 0 if a context on what there is serves a client, and that is as expected.
-int serve_on(backend_kind expected) {
+int serve_on(backend_kind expected, topology how = topology::split, std::size_t workers = 1) {
     context_options o;
-    o.workers = 1;
+    o.workers = workers;
+    o.reactor.topology = how;
     context ctx(o);
     if (ctx.backend() != expected)
         return 1;
@@ -62,6 +66,38 @@ int serve_on(backend_kind expected) {
 
 int serve_on_epoll() { return serve_on(backend_kind::epoll); }
 int serve_on_io_uring() { return serve_on(backend_kind::io_uring); }
+
+// Two descriptors for each worker with epoll, three with io_uring.
+constexpr std::size_t many_workers = 10;
+constexpr rlim_t descriptors_for_epoll = 2 * many_workers + 8;
+
+int serve_many_workers_on_epoll() {
+    return serve_on(backend_kind::epoll, topology::per_worker, many_workers);
+}
+
+bool leave_descriptors_for_epoll() {
+    const int next = ::dup(STDERR_FILENO); // all below are taken
+    ::close(next);
+    const auto limit = static_cast<rlim_t>(next) + descriptors_for_epoll;
+    const rlimit low{.rlim_cur = limit, .rlim_max = limit};
+    return next >= 0 && ::setrlimit(RLIMIT_NOFILE, &low) == 0;
+}
+
+int start_or_fail() {
+    try {
+        context ctx(context_options{.workers = 2});
+    } catch (const std::system_error&) {
+    }
+    return 0;
+}
+
+/// As somebody else who has no processes, if that may be.
+bool allow_threads(rlim_t count) {
+    constexpr uid_t nobody_else = 64'999;
+    const rlimit low{.rlim_cur = count, .rlim_max = count};
+    return ::setrlimit(RLIMIT_NPROC, &low) == 0 &&
+           (::geteuid() != 0 || ::setresuid(nobody_else, nobody_else, nobody_else) == 0);
+}
 
 int insist_on_io_uring() {
     context_options o;
@@ -98,6 +134,17 @@ TEST_CASE("where there is memory for small rings only, they are small") {
     CHECK(where_uring_is_refused(serve_on_io_uring, ENOMEM, 16) == 0);
     // Half of 16 is too little to be of use.
     CHECK(where_uring_is_refused(serve_on_epoll, ENOMEM, 8) == 0);
+}
+
+TEST_CASE("where one ring is to be had but not all of them, epoll serves") {
+    CHECK(in_a_container(serve_many_workers_on_epoll, leave_descriptors_for_epoll) == 0);
+}
+
+TEST_CASE("a context that cannot have all of its threads says so, and ends those it has") {
+    for (rlim_t count = 1; count < 8; ++count) {
+        CAPTURE(count);
+        CHECK(in_a_container(start_or_fail, [=] { return allow_threads(count); }) == 0);
+    }
 }
 
 TEST_CASE("where io_uring is forbidden, who insists on it is told why it is not to be had") {

@@ -45,7 +45,7 @@ inline std::ostream& operator<<(std::ostream& out, const combination& c) {
 
 /// Whether io_uring can be used here. Where it cannot, the log of the test says so and why.
 inline bool has_io_uring() {
-    static const std::string missing = why_no_uring(64);
+    static const std::string missing = why_no_uring();
     if (!missing.empty())
         WARN("skipped for io_uring: " << missing);
     return missing.empty();

@@ -17,6 +17,14 @@ REFUSALS = {
     "EINVAL": "Invalid argument; the kernel, ",
     "ENOMEM": "Cannot allocate memory; not even the smallest ring fits",
 }
+# Runs a program that may lock so many bytes of memory and no more, even as root (capabilities(7)).
+UNPRIVILEGED = """
+import ctypes, os, resource, sys
+PR_CAPBSET_DROP, CAP_IPC_LOCK = 24, 14
+ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0)
+resource.setrlimit(resource.RLIMIT_MEMLOCK, (int(sys.argv[1]),) * 2)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 WARNING = "io_uring is not available, using epoll: "
 
 
@@ -83,6 +91,17 @@ def test_small_rings_will_do(launcher, program):
         with RotaHttp(command, "--backend", "io_uring", "--topology", topology) as server:
             serves(server)
             server.wait_for("reactor: io_uring")
+
+
+def test_any_limit_of_locked_memory_will_do(_, program):
+    """What is left of a trial's memory, and the rings after the first, count, too."""
+    for kib in (0, 16, 64, 96, 128, 192, 256):
+        for topology in ("split", "per_worker"):
+            with RotaHttp([sys.executable, "-c", UNPRIVILEGED, str(kib * 1024), program],
+                          "--workers", "4", "--topology", topology) as server:
+                serves(server)
+                on_epoll = "reactor: epoll" in server.output()
+                equal(len(warnings(server)), int(on_epoll), server.output())
 
 
 if __name__ == "__main__":
