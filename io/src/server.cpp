@@ -342,8 +342,14 @@ static task<void> drain_on_signals(context* ctx, server* s, signal_set* signals)
     }
 }
 
-void run_until_signalled(context& ctx, server& s) {
-    signal_set signals{SIGINT, SIGTERM};
+/// Who starts a program by nohup(1) wants it to outlive the terminal.
+static bool is_ignored(int signal) noexcept {
+    struct sigaction now {};
+    return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+static void run_beside_signals(context& ctx, server& s) {
+    signal_set signals{SIGINT, SIGTERM, is_ignored(SIGHUP) ? SIGTERM : SIGHUP};
     const routine_ptr watcher =
         ctx.workers().spawn(drain_on_signals(&ctx, &s, &signals), {.name = "signals"});
     std::exception_ptr error;
@@ -356,6 +362,15 @@ void run_until_signalled(context& ctx, server& s) {
     watcher->wait_stopped();
     if (error)
         std::rethrow_exception(error);
+}
+
+void run_until_signalled(context& ctx, server& s) {
+    try {
+        run_beside_signals(ctx, s);
+    } catch (...) {
+        s.state_->settle({}); // before run(), perhaps: nobody is to wait for it
+        throw;
+    }
 }
 
 } // namespace rota::io

@@ -6,12 +6,14 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <sys/resource.h>
 
 #include <rota/io/listener.hpp>
+#include <rota/io/server.hpp>
 
 #include "faulty_backend.hpp"
 #include "support.hpp"
@@ -147,4 +149,18 @@ TEST_CASE("a listener may be closed while it pauses") {
         peer late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         CHECK(late.try_connect(g.where) == ECONNREFUSED);
     }
+}
+
+TEST_CASE("nobody waits for a server that has no descriptor for signals") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    context ctx(options_for(how));
+    server s(ctx, [](connection) -> task<void> { co_return; },
+             {.listen = {endpoint::ip("127.0.0.1", 0)}});
+    {
+        few_descriptors limited;
+        limited.take_all();
+        CHECK_THROWS_AS(run_until_signalled(ctx, s), std::system_error);
+    }
+    CHECK(s.listening().empty());
 }

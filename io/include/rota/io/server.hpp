@@ -80,11 +80,14 @@ public:
     struct state; // defined where the server is
 
 private:
+    friend void run_until_signalled(context& ctx, server& s);
+
     std::shared_ptr<state> state_;
 };
 
-/// Runs `s` in the foreground: the first SIGINT or SIGTERM drains it, a second one cuts that short.
-/// Returns when every client has gone. Called by main(). Throws what server::run() throws.
+/// Runs `s` in the foreground: the first SIGINT, SIGTERM, or SIGHUP that is not ignored, drains it,
+/// a second one cuts that short. Returns when every client has gone. Called by main(). Throws what
+/// server::run() throws, and std::system_error if signals cannot be waited for.
 void run_until_signalled(context& ctx, server& s);
 
 } // namespace rota::io

@@ -54,7 +54,7 @@ public:
     /// "Connection: close", whatever their path, for a program that is short of something. What is
     /// at work goes on.
     void refuse(bool on) noexcept;
-    /// run() in the foreground, drained by SIGINT or SIGTERM; for main().
+    /// run() in the foreground, drained by SIGINT, SIGTERM or SIGHUP; for main().
     void run_until_signalled();
 
     /// Requested when the drain begins: for handlers that keep clients waiting.
@@ -70,7 +70,7 @@ private:
 };
 
 /// Everything in one call, for a main() of few lines: makes a context, serves `routes` on `address`
-/// until SIGINT or SIGTERM, drains. Throws what server and io::context throw.
+/// until SIGINT, SIGTERM or SIGHUP, drains. Throws what server and io::context throw.
 void serve(router routes, const std::string& address, server_options options = {},
            io::context_options context = {});
 
