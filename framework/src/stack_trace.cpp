@@ -27,6 +27,7 @@ struct question {
     std::mutex one_at_a_time;
     std::atomic<int> state{none};
     std::atomic<int> thread{0};
+    stack_condition when;
     std::array<void*, frames_max + 8> frames{};
     int count = 0;
     void* interrupted_at = nullptr;
@@ -54,7 +55,8 @@ void answer(int, siginfo_t*, void* context) noexcept {
     if (q.thread.load(std::memory_order_relaxed) == ::gettid() &&
         q.state.compare_exchange_strong(expected, question::writing)) {
         q.interrupted_at = program_counter(context);
-        q.count = ::backtrace(q.frames.data(), static_cast<int>(q.frames.size()));
+        const bool wanted = q.when.holds == nullptr || q.when.holds(q.when.of);
+        q.count = wanted ? ::backtrace(q.frames.data(), static_cast<int>(q.frames.size())) : 0;
         q.state.store(question::answered, std::memory_order_release);
     }
     errno = error;
@@ -85,12 +87,13 @@ bool prepare_stack_traces() noexcept {
     return installed;
 }
 
-std::vector<void*> stack_of(int id, std::chrono::milliseconds patience) {
+std::vector<void*> stack_of(int id, std::chrono::milliseconds patience, stack_condition when) {
     if (!prepare_stack_traces())
         return {};
     question& q = the_question;
     const std::lock_guard guard(q.one_at_a_time);
     q.thread.store(id, std::memory_order_relaxed);
+    q.when = when;
     q.state.store(question::asked, std::memory_order_release);
     if (::syscall(SYS_tgkill, ::getpid(), id, SIGURG) != 0) {
         q.state.store(question::none);

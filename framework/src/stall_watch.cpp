@@ -1,6 +1,7 @@
 #include <rota/stall_watch.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include <rota/executor.hpp>
@@ -16,6 +17,18 @@ using clock = std::chrono::steady_clock;
 constexpr milliseconds doze_after{1000};
 /// How long a thread may take to write its stack down.
 constexpr milliseconds patience{500};
+
+/// What a worker was at when it was looked at.
+struct sight {
+    const worker* who;
+    std::uint64_t steps;
+    [[nodiscard]] bool lasts() const noexcept {
+        const worker::pulse now = who->read_pulse();
+        return now.step != nullptr && now.steps == steps;
+    }
+};
+
+bool sight_lasts(const void* of) noexcept { return static_cast<const sight*>(of)->lasts(); }
 
 std::string place_of(const blocked_routine& r) {
     if (r.what.empty())
@@ -135,10 +148,12 @@ void stall_watch::report(watched& w) {
     const worker::pulse now = w.who->read_pulse();
     stall_report r{.worker = w.who->index(), .thread = now.thread, .length = w.length};
     r.routine = routines_.describe(now.step);
-    const std::vector<void*> stack = stack_of(now.thread, patience);
-    // If it went on meanwhile, that was somebody else's name or stack.
-    const worker::pulse then = w.who->read_pulse();
-    if (then.step == nullptr || then.steps != w.steps)
+    // If it went on meanwhile, that was somebody else's name. The thread knows best: the signal
+    // itself may be what ends a call that it blocks in.
+    const sight seen{.who = w.who, .steps = w.steps};
+    const std::vector<void*> stack =
+        stack_of(now.thread, patience, {.holds = sight_lasts, .of = &seen});
+    if (stack.empty() && !seen.lasts())
         return;
     r.stack = describe_stack(stack);
     w.is_reported = true;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <unistd.h>
 
 #include <rota/runtime.hpp>
 #include <rota/sleep.hpp>
@@ -72,6 +73,16 @@ task<void> hold(holding* h) {
     co_return;
 }
 
+/// A call that ends when a handler has run, as it does for the stack.
+[[gnu::noinline]] void wait_for_a_signal(std::atomic<bool>* interrupted) {
+    *interrupted = ::pause() < 0;
+}
+
+task<void> in_a_call(std::atomic<bool>* interrupted) {
+    wait_for_a_signal(interrupted);
+    co_return;
+}
+
 /// Long, but in steps.
 task<void> turn_over(std::atomic<bool>* enough) {
     while (!*enough)
@@ -115,6 +126,22 @@ TEST_CASE("a routine that holds its worker is reported once, and its end once") 
     CHECK(to_string(end).find("has held worker 1 for ") != std::string::npos);
     rt.stop();
     CHECK(seen.count("stubborn") == 2);
+}
+
+TEST_CASE("what the report itself interrupts is reported") {
+    notes seen;
+    rota::runtime rt({.workers = 1,
+                      .stall_limit = 60ms,
+                      .on_stall = [&seen](const stall_report& r) { seen.add(r); }});
+    std::atomic<bool> interrupted = false;
+    const auto r = rt.spawn(in_a_call(&interrupted), {.name = "in a call"});
+    rt.start();
+    const std::vector<stall_report> both = seen.await(2);
+    CHECK(both[0].routine.name == "in a call");
+    CHECK(to_string(both[0]).find("::wait_for_a_signal\n") != std::string::npos);
+    CHECK(both[1].ended);
+    r->wait_stopped();
+    CHECK(interrupted);
 }
 
 TEST_CASE("new routines go elsewhere while a worker is held up, though nothing is to be reported") {
