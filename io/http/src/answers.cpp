@@ -1,6 +1,7 @@
 #include "answers.hpp"
 
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -11,11 +12,29 @@
 namespace rota::http {
 namespace {
 
+constexpr std::string_view digits = "0123456789abcdef";
+
+/// What a client has sent may be part of it, and is not to look like a line of its own in a log.
+std::string one_line(std::string_view text) {
+    std::string line;
+    line.reserve(text.size());
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte >= 0x20 && byte != 0x7f) {
+            line += c;
+        } else {
+            line.append("\\x").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
+        }
+    }
+    return line;
+}
+
 std::string describe(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
     } catch (const std::exception& e) {
-        return e.what();
+        const char* const what = e.what();
+        return what != nullptr ? one_line(what) : "an exception without a text";
     } catch (...) {
         return "something that is no std::exception";
     }

@@ -1,5 +1,6 @@
 #include "answers.hpp"
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -43,6 +44,23 @@ TEST_CASE("what handlers throw becomes an answer") {
     stop.request_stop();
     CHECK_THROWS_AS(answer(operation_cancelled()), operation_cancelled);
     CHECK(reported.size() == 5);
+}
+
+TEST_CASE("a report is one line, whatever was thrown") {
+    struct without_text : std::exception {
+        [[nodiscard]] const char* what() const noexcept override { return nullptr; }
+    };
+    std::vector<std::string> reported;
+    session_hooks hooks;
+    hooks.on_error = [&reported](std::string_view message) { reported.emplace_back(message); };
+    const request_head head;
+    const request req(head, nullptr);
+    report(std::make_exception_ptr(without_text()), req, &hooks);
+    report(std::make_exception_ptr(std::runtime_error("J\xc3\xb6rg\r\n\x1b[31m\x7f ~")), req,
+           &hooks);
+    REQUIRE(reported.size() == 2);
+    CHECK(reported[0] == "handler of GET / threw: an exception without a text");
+    CHECK(reported[1] == "handler of GET / threw: J\xc3\xb6rg\\x0d\\x0a\\x1b[31m\\x7f ~");
 }
 
 TEST_CASE("a report that fails does no harm") {
