@@ -142,7 +142,7 @@ rota::http::router program::routes(const settings& from, rota::http::router more
     rota::http::router all = std::move(more);
     if (!from.no_console)
         add_console(all);
-    add_samples(all, from.max_body);
+    add_samples(all, from.max_body, [this] { context_.return_memory(); });
     add_inspection(all, inspected_);
     all.mount("/v1", jobs::routes(queues_));
     return all;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@ using rota::http::response;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t letters_max = std::uint64_t{1} << 20;
+constexpr std::size_t echo_memory_bytes = 134'217'728;
 constexpr std::uint64_t sleep_max_ms = 60'000;
 constexpr std::uint64_t stream_lines_max = 10'000;
 constexpr std::uint64_t stream_interval_max_ms = 10'000;
@@ -97,11 +99,12 @@ task<void> echo_on(body_reader* from, std::string begin, body_writer* to) {
     }
 }
 
-response echo_as_it_comes(body_reader& from, std::string begin, std::string_view type) {
+/// The beginning counts in `room` until all has been sent.
+response echo_as_it_comes(body_reader& from, std::string begin,
+                          std::shared_ptr<echo_memory::share> room, std::string_view type) {
     const std::optional<std::uint64_t> length = from.length();
-    auto producer = [&from, begin = std::move(begin)](body_writer& to) mutable {
-        return echo_on(&from, std::move(begin), &to);
-    };
+    auto producer = [&from, begin = std::move(begin), room = std::move(room)](
+                        body_writer& to) mutable { return echo_on(&from, std::move(begin), &to); };
     return length ? response::stream(*length, std::move(producer), type)
                   : response::stream(std::move(producer), type);
 }
@@ -121,7 +124,7 @@ task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_
             break;
         content.append(piece);
         if (!room->reach(content.size())) {
-            response streamed = echo_as_it_comes(body, std::move(content), type);
+            response streamed = echo_as_it_comes(body, std::move(content), room, type);
             co_return std::move(streamed);
         }
     }
@@ -137,8 +140,8 @@ task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_
 } // namespace
 
 void add_samples(rota::http::router& to, std::uint64_t echo_bytes_max,
-                 std::size_t echo_memory_bytes) {
-    const auto memory = std::make_shared<echo_memory>(echo_memory_bytes);
+                 std::function<void()> return_memory) {
+    const auto memory = std::make_shared<echo_memory>(echo_memory_bytes, std::move(return_memory));
     to.get("/plaintext", [] { return response::fixed("Hello, World!"); })
         .get("/json",
              [] { return response::fixed(R"({"message":"Hello, World!"})", "application/json"); })

@@ -1,16 +1,17 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include <rota/http/router.hpp>
 
 namespace rota_http {
 
 /// Adds the pages to try a client on: /plaintext, /json, /echo, /hello/{name}, /bytes/{count},
-/// /sleep/{ms}, /stream. /echo takes content of up to `echo_bytes_max` bytes, and keeps about
-/// `echo_memory_bytes` for all requests together.
+/// /sleep/{ms}, /stream. /echo takes content of up to `echo_bytes_max` bytes, and keeps about 128
+/// MiB for all requests together; `return_memory` is called on a worker when it had kept much and
+/// no longer does.
 void add_samples(rota::http::router& to, std::uint64_t echo_bytes_max,
-                 std::size_t echo_memory_bytes = 134'217'728);
+                 std::function<void()> return_memory);
 
 } // namespace rota_http

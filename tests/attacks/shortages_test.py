@@ -110,6 +110,38 @@ def test_the_memory_ceiling(_, program, options):
         server.wait_for("requests are refused", 2)
 
 
+def test_echoes_that_nobody_reads(_, program, options):
+    """/echo keeps 128 MiB for all together, however many send and do not read."""
+    if "ROTA_TEST_SANITIZED" in os.environ:
+        return
+    clients_max = 100
+    request = memoryview(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+                         % (8 << 20) + b"x" * (8 << 20))
+    with attacked(program, options, "--header-timeout", "10m", "--send-timeout", "10m",
+                  "--max-memory", "4G") as server:
+        clients = connect(server, clients_max)
+        left = {}
+        for client in clients:
+            client.setblocking(False)
+            left[client] = request
+
+        def nothing_more():
+            """Nobody takes anything any more: what is sent back has filled up everything."""
+            writable = select.select([], list(left), [], 1)[1]
+            for client in writable:
+                left[client] = left[client][client.send(left[client][:1 << 18]):]
+                if not left[client]:
+                    del left[client]
+            return not writable
+
+        eventually(nothing_more, "the server takes no more")
+        # Beside it: 64 KiB that are free, 128 KiB unread, 256 KiB and a piece unsent; what strings
+        # have too much of while they grow.
+        server.check_memory((128 << 20) + clients_max * (640 << 10) + (96 << 20))
+        for client in clients:
+            reset(client)
+
+
 def test_jobs_in_memory(_, program, options):
     """Jobs take up half of the ceiling at most: who would take them away is still answered."""
     if "ROTA_TEST_SANITIZED" in os.environ:

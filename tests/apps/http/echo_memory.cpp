@@ -4,6 +4,29 @@
 
 using namespace rota_http;
 
+TEST_CASE("who is told hears once that much has come back") {
+    int told = 0;
+    echo_memory memory(4 * echo_memory::much, [&told] { ++told; });
+    for (int round = 1; round <= 2; ++round) {
+        const echo_memory::share small(memory);
+        {
+            echo_memory::share less(memory);
+            CHECK(less.reach(echo_memory::much));
+        }
+        CHECK(told == round - 1);
+        {
+            echo_memory::share one(memory);
+            CHECK(one.reach(2 * echo_memory::much));
+            {
+                echo_memory::share two(memory);
+                CHECK(two.reach(echo_memory::much));
+            }
+            CHECK(told == round - 1);
+        }
+        CHECK(told == round);
+    }
+}
+
 TEST_CASE("memory is shared out and comes back") {
     constexpr std::size_t step = echo_memory::step;
     echo_memory memory(2 * step);
