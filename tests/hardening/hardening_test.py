@@ -4,9 +4,12 @@ import subprocess
 import sys
 
 
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def readelf(*options):
-    done = subprocess.run(["readelf", "-W", *options], capture_output=True, text=True, check=True)
-    return done.stdout
+    return run("readelf", "-W", *options)
 
 
 def holds(name, truth):
@@ -29,6 +32,10 @@ def main(program):
         holds("stack protector", "__stack_chk_fail" in symbols),
         holds("checked libc calls", "_chk@" in symbols),
     ]
+    if "X86-64" in header:
+        code = run("objdump", "-d", "--no-show-raw-insn", program)
+        checks.append(holds("places to jump to", code.count("endbr64") > 1000))
+        checks.append(holds("stack probed page by page", "orq    $0x0,(%rsp)" in code))
     return 0 if all(checks) else 1
 
 
