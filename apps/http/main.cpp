@@ -7,6 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "end_signals.hpp"
 #include "logging.hpp"
 #include "process.hpp"
 #include "program.hpp"
@@ -19,8 +20,9 @@ int main(int argc, char** argv) {
         if (const auto code = rota_http::read_command_line(argc, argv, from, std::cout, std::cerr))
             return *code;
         const rota_http::logging log(from.log_level);
+        rota_http::end_signals signals(from.drain_timeout);
         rota_http::program served(from);
-        served.run();
+        served.run(signals);
         spdlog::info("done");
     } catch (const std::exception& e) {
         std::fprintf(stderr, "rota-http: %s\n", e.what());

@@ -21,6 +21,7 @@ void prepare_process() noexcept {
     ::sigemptyset(&taken);
     ::sigaddset(&taken, SIGINT);
     ::sigaddset(&taken, SIGTERM);
+    ::sigaddset(&taken, SIGHUP);
     ::sigaddset(&taken, SIGUSR1);
     ::pthread_sigmask(SIG_BLOCK, &taken, nullptr);
 }

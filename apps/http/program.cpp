@@ -159,18 +159,9 @@ bool program::announce(const std::string& port_file) const {
     return true;
 }
 
-void program::run() {
+void program::run(end_signals& signals) {
     std::exception_ptr unannounced;
     bool port_told = false;
-    std::jthread announcer([this, &unannounced, &port_told] {
-        try {
-            port_told = announce(settings_.port_file);
-        } catch (...) { // whoever looks for the file would wait for ever
-            unannounced = std::current_exception();
-            server_.drain();
-            server_.drain();
-        }
-    });
     const dump_signal on_dump([this] { log_tasks(context_.workers()); });
     const std::stop_callback on_drain(server_.drain_token(), drain_queues{&queues_});
     const rota::routine_ptr leases =
@@ -179,11 +170,22 @@ void program::run() {
         context_.workers().spawn(guard_.watch(), {.name = "memory guard"});
     std::exception_ptr error;
     try {
-        server_.run_until_signalled();
+        // Last of all: only a server that runs, or has failed to, lets it end.
+        const std::jthread announcer([this, &unannounced, &port_told] {
+            try {
+                port_told = announce(settings_.port_file);
+            } catch (...) { // whoever looks for the file would wait for ever
+                unannounced = std::current_exception();
+                server_.drain();
+                server_.drain();
+            }
+        });
+        signals.call([this] { server_.drain(); });
+        context_.block_on(server_.run());
     } catch (...) {
         error = std::current_exception();
     }
-    announcer.join();
+    signals.call({});
     for (const rota::routine_ptr& r : {leases, guarding}) {
         r->request_stop();
         r->wait_stopped();

@@ -6,6 +6,7 @@
 #include <rota/http/server.hpp>
 #include <rota/io/context.hpp>
 
+#include "end_signals.hpp"
 #include "inspection.hpp"
 #include "jobs/service.hpp"
 #include "memory_guard.hpp"
@@ -23,8 +24,8 @@ public:
     program(const program&) = delete;
     program& operator=(const program&) = delete;
 
-    /// Serves until SIGINT or SIGTERM, then drains. Throws std::system_error if it cannot listen.
-    void run();
+    /// Serves until one of `signals`, then drains. Throws std::system_error if it cannot listen.
+    void run(end_signals& signals);
 
 private:
     [[nodiscard]] static rota::http::server_options server_options(const settings& from);

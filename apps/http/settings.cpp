@@ -34,8 +34,8 @@ Examples:
   rota-http --store postgres://me@db/jobs     queues shared by several servers
   rota-http --topology per_worker             a ring for each worker instead of two for all
 
-SIGTERM or SIGINT: no new clients, requests in flight are answered, then exit code 0;
-once more: at once. Other exit codes: 1 it cannot serve, 2 the command line is wrong.
+SIGTERM, SIGINT or SIGHUP: no new clients, requests in flight are answered, then exit
+code 0; once more: at once. Other exit codes: 1 it cannot serve, 2 the command line is wrong.
 SIGUSR1: what every routine waits for is written to the log.)";
 
 /// A range that is not told of twice: the help says it in words.

@@ -21,6 +21,7 @@
 #include <rota/sleep.hpp>
 #include <rota/task.hpp>
 
+#include "end_signals.hpp"
 #include "logging.hpp"
 #include "process.hpp"
 #include "program.hpp"
@@ -176,9 +177,10 @@ int main(int argc, char** argv) {
         if (const auto code = rota_http::read_command_line(argc, argv, from, std::cout, std::cerr))
             return *code;
         const rota_http::logging log(from.log_level);
+        rota_http::end_signals signals(from.drain_timeout);
         holder threads;
         rota_http::program served(from, bad_routes(threads));
-        served.run();
+        served.run(signals);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "bad_handlers: %s\n", e.what());
         return 1;

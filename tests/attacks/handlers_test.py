@@ -5,11 +5,12 @@ usage: handlers_test.py <rota-http with bad handlers> [options of it...]
 """
 
 import select
+import signal
 import sys
 
 from attack import GET, attacked, close_all, connect, is_over, receive_all
 from programs import check, equal, eventually, run_tests
-from rota_http import read_answer
+from rota_http import RotaHttp, read_answer
 
 WHAT = ("exception", "int", "text", "bare", "nested", "pointer", "no-memory", "cancelled",
         "timed-out", "reset")
@@ -113,6 +114,23 @@ def test_a_blocked_worker(program, options):
                 if client not in served:
                     check(read_answer(client)[1] in (b"0", b"1"), "answered in the end")
             close_all([holding, *clients])
+
+
+def test_the_end_does_not_wait_for_a_blocked_handler(program, options):
+    """Neither the deadline of the drain nor a second signal waits for it, on any worker."""
+    for drain_timeout, signals in (("100ms", 1), ("10m", 2)):
+        with RotaHttp(program, "--workers", "2", "--drain-timeout", drain_timeout,
+                      "--stall-limit", "100ms", *options) as server:
+            clients = connect(server, 2)
+            for client in clients:
+                ask_for(client, "/hold")
+            server.wait_for("holds worker")
+            for count in range(signals):
+                server.signal(signal.SIGTERM)
+                server.wait_for("draining", count + 1)
+            equal(server.wait(), 1, "exit code")
+            server.wait_for("does not let go of its thread")
+            close_all(clients)
 
 
 if __name__ == "__main__":

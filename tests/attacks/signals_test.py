@@ -57,9 +57,19 @@ def test_signals_that_mean_nothing(program, options):
         close_all(clients)
 
 
+def test_a_hangup_that_is_ignored(program, options):
+    """Started by nohup it outlives the terminal."""
+    with attacked(["nohup", program], options) as server:
+        clients = sleeping(server, 300, 20)
+        server.signal(signal.SIGHUP)
+        for client in clients:
+            equal(read_answer(client)[1], b"slept 300 ms\n")
+        close_all(clients)
+
+
 def test_ends_in_any_order(program, options):
     """Whatever comes, with a request in flight: it ends in order, at the second signal at once."""
-    ends = (signal.SIGTERM, signal.SIGINT)
+    ends = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for first, second in itertools.product(ends, ends):
         for stopped in (False, True):
             with RotaHttp(program, "--drain-timeout", "10m", *options) as server:

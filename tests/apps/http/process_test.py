@@ -119,6 +119,45 @@ def test_port_in_use(program, options):
         check(port in run.stderr, run.stderr)
 
 
+def test_any_number_of_descriptors(program, options):
+    """It serves, or says that it cannot."""
+    for count in range(4, 20):
+        run = subprocess.Popen(["sh", "-c", 'ulimit -n "$1"; shift; exec "$@"', "sh", str(count),
+                                program, "--port", "0", "--store", "memory", *options],
+                               stderr=subprocess.PIPE, text=True)
+        lines = []
+        while (line := run.stderr.readline()) and " serves http://" not in line:
+            lines.append(line)
+        if line:
+            run.send_signal(signal.SIGTERM)
+        run.stderr.close()
+        equal(run.wait(PATIENCE_S), 0 if line else 1, f"{count} descriptors: {lines}")
+
+
+def test_threads_that_cannot_be_had(program, options):
+    """It serves, or says that it cannot."""
+    if os.geteuid() != 0:  # it may have more processes
+        return
+    somebody = ("import os, resource, sys; os.setresuid(64998, 64998, 64998);"
+                "os.access(sys.argv[2], os.X_OK) or sys.exit(77);"
+                "resource.setrlimit(resource.RLIMIT_NPROC, (int(sys.argv[1]),) * 2);"
+                "os.execv(sys.argv[2], sys.argv[2:])")
+    for count in range(1, 16):
+        run = subprocess.Popen([sys.executable, "-c", somebody, str(count), program, "--port", "0",
+                                "--store", "memory", *options], stderr=subprocess.PIPE, text=True)
+        lines = []
+        while (line := run.stderr.readline()) and " serves http://" not in line:
+            lines.append(line)
+        if line:
+            run.send_signal(signal.SIGTERM)
+        run.stderr.close()
+        code = run.wait(PATIENCE_S)
+        if code == 77:
+            print("skipped: others may not run it")
+            return
+        equal(code, 0 if line else 1, f"{count} threads: {lines}")
+
+
 def test_bad_options(program, _):
     for wrong in (["--port", "x"], ["--idle-timeout", "soon"], ["--nonsense"], ["--workers", "-1"]):
         run = subprocess.run([program, *wrong], capture_output=True, text=True,
