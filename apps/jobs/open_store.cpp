@@ -36,8 +36,10 @@ void check_store_name(std::string_view name) {
         return;
     }
     if (name != "memory" && !is_file(name)) {
-        throw std::invalid_argument('"' + std::string(name) +
-                                    "\" is no store: try memory, sqlite:PATH or "
+        // A URL may hold a password.
+        const bool repeated = name.find("://") == std::string_view::npos;
+        throw std::invalid_argument((repeated ? '"' + std::string(name) + '"' : "this URL") +
+                                    " is no store: try memory, sqlite:PATH or "
                                     "postgres://USER@HOST/DATABASE");
     }
 }
