@@ -23,10 +23,9 @@ task<response> handler::call(request& req) const {
 }
 
 task<response> next::operator()(request& req) const {
-    if (index_ == outer_->size() + inner_->size())
+    if (index_ == chain_->size())
         return last_(context_, req);
-    const middleware& function =
-        index_ < outer_->size() ? *(*outer_)[index_] : *(*inner_)[index_ - outer_->size()];
+    const middleware& function = *(*chain_)[index_];
     next following = *this;
     ++following.index_;
     return function(req, following);

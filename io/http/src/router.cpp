@@ -1,23 +1,53 @@
 #include <rota/http/router.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "route_scopes.hpp"
 #include "route_tree.hpp"
 
 namespace rota::http {
 namespace {
 
-/// What the last step behind the middleware needs; lives in the frame of dispatch_wrapped().
-struct way {
-    const router* routes;
-    const route_match* match;
-};
+std::unique_ptr<route> make_route(method m, std::string_view pattern,
+                                  std::shared_ptr<const handler> h, const route_scope& scope) {
+    auto made = std::make_unique<route>();
+    made->pattern = pattern;
+    made->method = m;
+    made->handler = std::move(h);
+    made->scope = &scope;
+    return made;
+}
 
 task<response> answer_without_route(const request* req, const route_match* match) {
     co_return router::fallback(*req, *match);
 }
 
-const middleware_chain no_middleware;
+task<response> answer_with_allow(request* req, const route_match* match) {
+    task<response> answering = match->answer->call(*req);
+    response answer = co_await std::move(answering);
+    if (!answer.headers().find("Allow"))
+        answer.header("Allow", match->allowed.to_string());
+    co_return std::move(answer);
+}
+
+task<response> dispatch_bare(request& req, const route_match& match) {
+    if (match.target != nullptr)
+        return match.target->handler->call(req);
+    if (match.answer == nullptr)
+        return answer_without_route(&req, &match);
+    return match.allowed.empty() ? match.answer->call(req) : answer_with_allow(&req, &match);
+}
+
+task<response> last_step(const void* match, request& req) {
+    return dispatch_bare(req, *static_cast<const route_match*>(match));
+}
+
+task<response> dispatch_wrapped(const middleware_chain* chain, request* req,
+                                const route_match* match) {
+    const next first(*chain, last_step, match);
+    co_return co_await first(*req);
+}
 
 } // namespace
 
@@ -33,7 +63,9 @@ std::string method_set::to_string() const {
     return names;
 }
 
-router::router() : tree_(std::make_unique<detail::route_tree>()) {}
+router::router() : tree_(std::make_unique<detail::route_tree>()) {
+    scopes_.push_back(std::make_unique<route_scope>());
+}
 router::router(router&&) noexcept = default;
 router& router::operator=(router&&) noexcept = default;
 router::~router() = default;
@@ -46,11 +78,7 @@ void router::insert(std::unique_ptr<route> added) {
 }
 
 router& router::add(http::method method, std::string_view pattern, handler h) {
-    auto added = std::make_unique<route>();
-    added->pattern = pattern;
-    added->method = method;
-    added->handler = std::make_shared<const handler>(std::move(h));
-    insert(std::move(added));
+    insert(make_route(method, pattern, std::make_shared<const handler>(std::move(h)), own()));
     return *this;
 }
 
@@ -78,18 +106,26 @@ router& router::options(std::string_view pattern, handler h) {
 
 router& router::any(std::string_view pattern, handler h) {
     const auto shared = std::make_shared<const handler>(std::move(h));
-    for (method m : {method::get, method::post, method::put, method::patch, method::delete_}) {
-        auto added = std::make_unique<route>();
-        added->pattern = pattern;
-        added->method = m;
-        added->handler = shared;
-        insert(std::move(added));
-    }
+    for (method m : {method::get, method::post, method::put, method::patch, method::delete_})
+        insert(make_route(m, pattern, shared, own()));
     return *this;
 }
 
 router& router::use(middleware function) {
-    chain_.push_back(std::make_shared<const middleware>(std::move(function)));
+    const auto shared = std::make_shared<const middleware>(std::move(function));
+    const auto place = static_cast<std::ptrdiff_t>(own().chain.size());
+    for (const auto& each : scopes_) // all of them begin with this router's own chain
+        each->chain.insert(each->chain.begin() + place, shared);
+    return *this;
+}
+
+router& router::not_found(handler h) {
+    own().not_found.emplace(std::move(h));
+    return *this;
+}
+
+router& router::method_not_allowed(handler h) {
+    own().method_not_allowed.emplace(std::move(h));
     return *this;
 }
 
@@ -97,16 +133,21 @@ router& router::mount(std::string_view prefix, router other) {
     if (prefix.ends_with('/') || detail::parsed_pattern(prefix).wildcard) {
         throw std::invalid_argument("a prefix ends neither in a slash nor in a wildcard");
     }
+    for (const auto& each : other.scopes_) {
+        each->prefix.insert(0, prefix);
+        each->parameters = detail::parsed_pattern(each->prefix).parameters;
+    }
+    for (auto& moved : other.scopes_) {
+        moved->chain.insert(moved->chain.begin(), own().chain.begin(), own().chain.end());
+        const auto place = std::upper_bound(
+            scopes_.begin(), scopes_.end() - 1, moved,
+            [](const auto& a, const auto& b) { return detail::is_before(a->prefix, b->prefix); });
+        scopes_.insert(place, std::move(moved));
+    }
     for (auto& moved : other.routes_) {
         moved->pattern.insert(0, prefix);
-        moved->chain.insert(moved->chain.begin(), other.chain_.begin(), other.chain_.end());
         insert(std::move(moved));
     }
-    return *this;
-}
-
-router& router::not_found(handler h) {
-    not_found_.emplace(std::move(h));
     return *this;
 }
 
@@ -118,10 +159,36 @@ route_match router::match(http::method method, std::string_view path) const {
 
 void router::find(http::method method, std::string_view path, route_match& found) const {
     tree_->find(method, path, found);
-    if (found.target == nullptr && !found.allowed.empty()) {
+    if (found.target == nullptr)
+        miss(method, path, found);
+}
+
+/// Notes who answers where no route was found. Kept out of line, so that it costs those nothing for
+/// whom there is one.
+[[gnu::noinline, gnu::cold]] void router::miss(http::method method, std::string_view path,
+                                               route_match& found) const {
+    if (!found.allowed.empty()) {
         if (found.allowed.contains(method::get))
             found.allowed.insert(method::head);
         found.allowed.insert(method::options);
+    }
+    const bool by_itself = !found.allowed.empty() && method == method::options;
+    const auto wanted =
+        found.allowed.empty() ? &route_scope::not_found : &route_scope::method_not_allowed;
+    found.scope = nullptr;
+    found.answer = nullptr;
+    route_values values;
+    for (const auto& each : scopes_) { // the last one has all paths
+        if (!detail::is_under(path, each->prefix, values))
+            continue;
+        if (found.scope == nullptr) {
+            found.scope = each.get();
+            found.values = values;
+            found.values.names = &each->parameters;
+        }
+        const auto& h = (*each).*wanted;
+        if (found.answer == nullptr && h && !by_itself)
+            found.answer = &*h;
     }
 }
 
@@ -133,37 +200,19 @@ void router::resolve(request& req, route_match& found) const {
         if (methods_.contains(method::get))
             found.allowed.insert(method::head);
         found.allowed.insert(method::options);
+        found.scope = &own();
+        found.answer = nullptr;
         return;
     }
     find(req.method(), req.prepare_path(), found);
-    req.set_route(found.target != nullptr ? &found.values : nullptr);
+    req.set_route(&found.values);
 }
 
-task<response> router::dispatch(request& req, const route_match& match) const {
-    const bool wrapped =
-        !chain_.empty() || (match.target != nullptr && !match.target->chain.empty());
-    return wrapped ? dispatch_wrapped(&req, &match) : dispatch_bare(req, match);
-}
-
-task<response> router::dispatch_bare(request& req, const route_match& match) const {
-    if (match.target != nullptr)
-        return match.target->handler->call(req);
-    const bool unknown = match.allowed.empty() && req.head().form != target_form::asterisk;
-    if (unknown && not_found_)
-        return not_found_->call(req);
-    return answer_without_route(&req, &match);
-}
-
-task<response> router::dispatch_wrapped(request* req, const route_match* match) const {
-    const way w{this, match};
-    const next first(chain_, match->target != nullptr ? match->target->chain : no_middleware,
-                     &router::last_step, &w);
-    co_return co_await first(*req);
-}
-
-task<response> router::last_step(const void* context, request& req) {
-    const way& w = *static_cast<const way*>(context);
-    return w.routes->dispatch_bare(req, *w.match);
+task<response> router::dispatch(request& req, const route_match& match) {
+    const route_scope& scope = match.target != nullptr ? *match.target->scope : *match.scope;
+    if (scope.chain.empty())
+        return dispatch_bare(req, match);
+    return dispatch_wrapped(&scope.chain, &req, &match);
 }
 
 response router::fallback(const request& req, const route_match& match) {

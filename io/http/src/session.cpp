@@ -176,8 +176,8 @@ bool session::answer_directly() {
         exchange{.minor = parser_.head().minor, .head_only = parser_.head().method == method::head};
     sent_before_ = wire_.sent() + wire_.pending().size();
     routes_.resolve(*request_, match_);
-    const handler::plain* function = routes_.direct(match_);
-    const bool unrouted = match_.target == nullptr && routes_.plain_fallback();
+    const handler::plain* function = router::direct(match_);
+    const bool unrouted = match_.target == nullptr && router::plain_fallback(match_);
     if ((function == nullptr && !unrouted) || parser_.head().chunked)
         return false; // chunks behind the head may have to be dropped before the answer
     response answer = call(function);
@@ -209,7 +209,7 @@ task<session::progress> session::answer_by_dispatch() {
         std::exception_ptr error;
         counters_.requests_in_flight.add(1);
         try {
-            task<response> running = routes_.dispatch(*request_, match_);
+            task<response> running = router::dispatch(*request_, match_);
             response made = co_await std::move(running);
             answer.emplace(std::move(made));
         } catch (...) {

@@ -7,6 +7,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "session_driver.hpp"
+
 namespace rota::http {
 namespace {
 
@@ -161,6 +163,175 @@ TEST_CASE("a router is mounted under a prefix") {
     router taken;
     taken.get("/plaintext", answer(200));
     CHECK_THROWS_AS(routes.mount("", std::move(taken)), std::invalid_argument);
+}
+
+// --- Requests that no route is found for ---
+
+/// Says "WHO PATH" with a status.
+handler says(std::string who, int status) {
+    return [who = std::move(who), status](const request& req) {
+        return response::text(who + ' ' + std::string(req.path())).status(status);
+    };
+}
+
+/// Notes its name in a field of the answer, behind those of the middleware within it.
+middleware notes(std::string name) {
+    return [name = std::move(name)](request& req, next proceed) -> task<response> {
+        response answer = co_await proceed(req);
+        const std::string inner(answer.headers().find("Through").value_or(""));
+        answer.header("Through", name + inner);
+        co_return answer;
+    };
+}
+
+/// "STATUS THROUGH ALLOW CONTENT", with "-" for a field that is not there.
+std::string ask(test::session_driver& client, std::string_view method, std::string_view path) {
+    const std::string answer = client.exchange(std::string(method) + ' ' + std::string(path) +
+                                               " HTTP/1.1\r\nHost: a\r\n\r\n");
+    const auto field = [&answer](std::string_view name) -> std::string {
+        const std::size_t at = answer.find("\r\n" + std::string(name) + ": ");
+        if (at == std::string::npos)
+            return "-";
+        const std::size_t begin = at + name.size() + 4;
+        return answer.substr(begin, answer.find("\r\n", begin) - begin);
+    };
+    return answer.substr(9, 3) + ' ' + field("Through") + ' ' + field("Allow") + ' ' +
+           answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
+router speaking(const std::string& name) {
+    router routes;
+    routes.use(notes(name)).not_found(says("no " + name, 404));
+    routes.method_not_allowed(says("not so " + name, 405));
+    return routes;
+}
+
+TEST_CASE("a mounted router answers what is unknown under its prefix, and nothing else") {
+    router inner = speaking("i");
+    inner.get("", answer(200)).get("/known", answer(200));
+    router routes;
+    routes.get("/", answer(200)).mount("/v1", std::move(inner));
+    test::session_driver s(std::move(routes));
+    for (const char* path : {"/v1/", "/v1/none", "/v1/known/", "/v1/a/b?c", "/v1//", "/v1/%2F"}) {
+        CAPTURE(path);
+        CHECK(ask(s, "GET", path).starts_with("404 i - no i /v1/"));
+    }
+    CHECK(ask(s, "GET", "/v1/known") == "200 i - ");
+    CHECK(ask(s, "GET", "/v1") == "200 i - ");
+    for (const char* path : {"/v1", "/v1/known", "/v1/%6bnown"}) {
+        CAPTURE(path);
+        CHECK(ask(s, "PUT", path).starts_with("405 i GET, HEAD, OPTIONS not so i /v1"));
+        CHECK(ask(s, "OPTIONS", path) == "204 i GET, HEAD, OPTIONS ");
+        CHECK(ask(s, "HEAD", path) == "200 i - ");
+    }
+    CHECK(ask(s, "OPTIONS", "/v1/none") == "404 i - no i /v1/none");
+    CHECK(ask(s, "HEAD", "/v1/none") == "404 i - ");
+    for (const char* path : {"/v1x", "/none", "/v", "//v1/none", "/v1%2Fnone", "/x/v1"}) {
+        CAPTURE(path);
+        CHECK(ask(s, "GET", path) == "404 - - Not Found\n");
+    }
+    CHECK(ask(s, "PUT", "/") == "405 - GET, HEAD, OPTIONS Method Not Allowed\n");
+    CHECK(ask(s, "OPTIONS", "*") == "204 - GET, HEAD, OPTIONS ");
+}
+
+TEST_CASE("routers within routers answer for their own prefixes, or those around them do") {
+    router jobs = speaking("j");
+    jobs.post("", answer(200));
+    router quiet;
+    quiet.use(notes("q")).get("/a", answer(200));
+    router v1 = speaking("v");
+    v1.mount("/jobs", std::move(jobs)).mount("/quiet", std::move(quiet));
+    router routes = speaking("o");
+    routes.mount("/v1", std::move(v1)).use(notes("p")); // though it was mounted before
+    test::session_driver s(std::move(routes));
+    CHECK(ask(s, "GET", "/none") == "404 op - no o /none");
+    CHECK(ask(s, "GET", "/v1/none") == "404 opv - no v /v1/none");
+    CHECK(ask(s, "GET", "/v1/jobs/none") == "404 opvj - no j /v1/jobs/none");
+    CHECK(ask(s, "GET", "/v1/jobs") == "405 opvj POST, OPTIONS not so j /v1/jobs");
+    CHECK(ask(s, "GET", "/v1/quiet/none") == "404 opvq - no v /v1/quiet/none");
+    CHECK(ask(s, "PUT", "/v1/quiet/a") == "405 opvq GET, HEAD, OPTIONS not so v /v1/quiet/a");
+    CHECK(ask(s, "GET", "/v1/quiet/a") == "200 opvq - ");
+    CHECK(ask(s, "OPTIONS", "*") == "204 op GET, HEAD, POST, OPTIONS ");
+}
+
+TEST_CASE("a handler that is set after another router was mounted counts for that one, too") {
+    router inner;
+    inner.get("/a", answer(200));
+    router routes;
+    routes.mount("/v1", std::move(inner)).not_found(says("late", 404));
+    routes.method_not_allowed(says("late", 405));
+    test::session_driver s(std::move(routes));
+    CHECK(ask(s, "GET", "/v1/b") == "404 - - late /v1/b");
+    CHECK(ask(s, "PUT", "/v1/a") == "405 - GET, HEAD, OPTIONS late /v1/a");
+}
+
+TEST_CASE("a prefix with parameters: they have values where no route is found, too") {
+    router tenant;
+    tenant.use([](request& req, next proceed) -> task<response> {
+        const std::string who(req.param("tenant"));
+        response answer = co_await proceed(req);
+        answer.header("Through", who);
+        co_return answer;
+    });
+    tenant.get("/{tenth}", answer(200));
+    tenant.not_found([](const request& req) {
+        return response::text("no such page of " + std::string(req.param("tenant"))).status(404);
+    });
+    router routes;
+    routes.mount("/of/{tenant}", std::move(tenant));
+    test::session_driver s(std::move(routes));
+    CHECK(ask(s, "GET", "/of/ann/x") == "200 ann - ");
+    CHECK(ask(s, "GET", "/of/ann") == "404 ann - no such page of ann");
+    CHECK(ask(s, "GET", "/of/a%2Fb/x/y") == "404 a/b - no such page of a/b");
+    CHECK(ask(s, "PUT", "/of/ann/x") == "405 ann GET, HEAD, OPTIONS Method Not Allowed\n");
+    CHECK(ask(s, "GET", "/of//x") == "404 - - Not Found\n");
+    router twice;
+    twice.mount("/{tenant}", router());
+    CHECK_THROWS_AS(router().mount("/{tenant}", std::move(twice)), std::invalid_argument);
+}
+
+TEST_CASE("where several routers have a path under their prefixes one of them comes first") {
+    router routes = speaking("o");
+    router partly;
+    partly.use(notes("p")).get("/a", answer(200));
+    routes.mount("/v1", std::move(partly))
+        .mount("/v1", speaking("s")) // at the same prefix: what the first does not say
+        .mount("/{any}", speaking("y"))
+        .mount("/v1/{deep}", speaking("d"))
+        .mount("", speaking("e"))
+        .mount("", speaking("f"));
+    test::session_driver s(std::move(routes));
+    CHECK(ask(s, "GET", "/v1") == "404 op - no s /v1");
+    CHECK(ask(s, "PUT", "/v1/a") == "405 od GET, HEAD, OPTIONS not so d /v1/a");
+    CHECK(ask(s, "GET", "/v2/a") == "404 oy - no y /v2/a");
+    CHECK(ask(s, "GET", "/v1/a/b") == "404 od - no d /v1/a/b");
+    CHECK(ask(s, "GET", "/") == "404 oe - no e /");
+}
+
+TEST_CASE("whoever answers for a method says what there is, unless the handler does") {
+    router routes;
+    routes.get("/a", answer(200)).method_not_allowed([](request& req) -> task<response> {
+        if (req.query("own"))
+            co_return response(405).header("Allow", "GET");
+        if (req.query("throw"))
+            throw std::runtime_error("no");
+        co_return response(405);
+    });
+    test::session_driver s(std::move(routes));
+    CHECK(ask(s, "PUT", "/a") == "405 - GET, HEAD, OPTIONS ");
+    CHECK(ask(s, "PUT", "/a?own") == "405 - GET ");
+    CHECK(ask(s, "PUT", "/a?throw").starts_with("500 "));
+    CHECK(ask(s, "PUT", "/b") == "404 - - Not Found\n");
+    CHECK(ask(s, "OPTIONS", "/a") == "204 - GET, HEAD, OPTIONS ");
+}
+
+TEST_CASE("a registered OPTIONS wins over the answer that routers have by themselves") {
+    router inner;
+    inner.options("/a", says("mine", 200)).get("/a", answer(200));
+    router routes;
+    routes.mount("/v1", std::move(inner));
+    test::session_driver s(std::move(routes));
+    CHECK(ask(s, "OPTIONS", "/v1/a") == "200 - - mine /v1/a");
 }
 
 TEST_CASE("only a plain handler without middleware is called directly") {

@@ -80,16 +80,14 @@ class next {
 public:
     using last_step = task<response> (*)(const void* context, request&);
 
-    next(const middleware_chain& outer, const middleware_chain& inner, last_step last,
-         const void* context) noexcept
-        : outer_(&outer), inner_(&inner), last_(last), context_(context) {}
+    next(const middleware_chain& chain, last_step last, const void* context) noexcept
+        : chain_(&chain), last_(last), context_(context) {}
 
     /// Goes on. The request outlives the task.
     [[nodiscard]] task<response> operator()(request& req) const;
 
 private:
-    const middleware_chain* outer_;
-    const middleware_chain* inner_;
+    const middleware_chain* chain_;
     last_step last_;
     const void* context_;
     std::size_t index_ = 0;

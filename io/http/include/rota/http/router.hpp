@@ -34,21 +34,34 @@ private:
     std::uint16_t bits_ = 0;
 };
 
+/// The part of the paths that one router speaks for: all of them, or those under the prefix that it
+/// was mounted at.
+struct route_scope {
+    std::string prefix;
+    std::vector<std::string> parameters; // of the prefix
+    middleware_chain chain;              // of all routers around it and its own, outermost first
+    std::optional<handler> not_found;
+    std::optional<handler> method_not_allowed;
+};
+
 /// A registered handler.
 struct route {
     std::string pattern;
     http::method method;
     std::shared_ptr<const http::handler> handler;
-    middleware_chain chain; // of the routers it was mounted from, outermost first
+    const route_scope* scope; // of the router that it was added to
     std::vector<std::string> parameters;
 };
 
 /// What a request's method and path led to.
 struct route_match {
     const route* target = nullptr;
-    method_set
-        allowed; // without a target: what the path would allow; empty if there is no such path
     route_values values;
+
+    // Without a target:
+    method_set allowed;                 // what the path would allow; empty if there is no such path
+    const route_scope* scope = nullptr; // the innermost one
+    const handler* answer = nullptr;    // null for the answer that routers have by themselves
 };
 
 namespace detail {
@@ -67,7 +80,7 @@ class route_tree;
 ///
 /// HEAD is served by the GET handler if there is none of its own (the content is left out), OPTIONS
 /// is answered with Allow unless it is registered, another method of a known path gives 405 with
-/// Allow, the rest is 404.
+/// Allow, the rest is 404: plain text, or what not_found() and method_not_allowed() say.
 class router {
 public:
     router();
@@ -88,18 +101,30 @@ public:
     /// GET, POST, PUT, PATCH and DELETE.
     router& any(std::string_view pattern, handler h);
 
-    /// Puts a function around every handler of this router, and around 404 and 405 answers if it is
-    /// the outermost one. The first one added is the outermost. Whether routes are added before or
-    /// after makes no difference.
+    /// Puts a function around every handler of this router, and around whatever is answered to
+    /// requests that no route is found for: 404, 405, OPTIONS. The first one added is the
+    /// outermost. Whether routes are added, or routers mounted, before or after makes no
+    /// difference.
     router& use(middleware function);
-
-    /// Takes over the routes of another router, with its middleware, under a prefix, which may have
-    /// parameters but neither a wildcard nor a slash at its end. A route with the empty pattern
-    /// becomes the prefix itself. The other router's not_found() is dropped.
-    router& mount(std::string_view prefix, router other);
 
     /// Answers requests for unknown paths instead of a plain 404.
     router& not_found(handler h);
+    /// Answers requests for paths that have other methods, instead of a plain 405. Allow is added
+    /// unless the answer has one.
+    router& method_not_allowed(handler h);
+
+    /// Takes over another router under a prefix, which may have parameters but neither a wildcard
+    /// nor a slash at its end: its routes, its middleware, and what it says where no route is
+    /// found. A route with the empty pattern becomes the prefix itself.
+    ///
+    /// A request that no route is found for belongs to the router with the longest prefix that its
+    /// path is under: "/v1" and "/v1/a" are under "/v1", "/v1x" is not. Text counts before a
+    /// parameter, segment by segment from the left; a mounted router before the one around it if it
+    /// has no prefix, and of several at one prefix the first. Its middleware runs, and the
+    /// parameters of its prefix have values. What it has no handler for is for the next one's, so
+    /// not_found() and method_not_allowed() do not count on their own router's middleware.
+    /// "OPTIONS *" belongs to the outermost router.
+    router& mount(std::string_view prefix, router other);
 
     /// Every route, in the order of registration.
     [[nodiscard]] const std::vector<std::unique_ptr<route>>& routes() const noexcept {
@@ -113,30 +138,31 @@ public:
     void resolve(request& req, route_match& found) const;
     /// The handler to call directly if this match needs nothing else: a plain function without
     /// middleware.
-    [[nodiscard]] const handler::plain* direct(const route_match& match) const noexcept {
-        if (match.target == nullptr || !chain_.empty() || !match.target->chain.empty()) {
+    [[nodiscard]] static const handler::plain* direct(const route_match& match) noexcept {
+        if (match.target == nullptr || !match.target->scope->chain.empty())
             return nullptr;
-        }
         return match.target->handler->as_plain();
     }
-    /// Runs the middleware and what it leads to. `req` and `match` outlive the task.
-    [[nodiscard]] task<response> dispatch(request& req, const route_match& match) const;
-    /// The answer where no route was found, without middleware or not_found(): OPTIONS, 404 or 405.
+    /// Runs the middleware and what it leads to. `req`, `match` and the router outlive the task.
+    [[nodiscard]] static task<response> dispatch(request& req, const route_match& match);
+    /// The answer where no route was found and nobody else has one: OPTIONS, 404 or 405.
     [[nodiscard]] static response fallback(const request& req, const route_match& match);
-    /// True if fallback() is the answer to a request that no route was found for.
-    [[nodiscard]] bool plain_fallback() const noexcept { return chain_.empty() && !not_found_; }
+    /// True if fallback() is all that there is to do for a request without a target.
+    [[nodiscard]] static bool plain_fallback(const route_match& match) noexcept {
+        return match.scope->chain.empty() && match.answer == nullptr;
+    }
 
 private:
+    route_scope& own() noexcept { return *scopes_.back(); }
+    [[nodiscard]] const route_scope& own() const noexcept { return *scopes_.back(); }
     void insert(std::unique_ptr<route> added);
     void find(http::method method, std::string_view path, route_match& found) const;
-    task<response> dispatch_bare(request& req, const route_match& match) const;
-    task<response> dispatch_wrapped(request* req, const route_match* match) const;
-    static task<response> last_step(const void* context, request& req);
+    void miss(http::method method, std::string_view path, route_match& found) const;
 
     std::vector<std::unique_ptr<route>> routes_;
     std::unique_ptr<detail::route_tree> tree_;
-    middleware_chain chain_;
-    std::optional<handler> not_found_;
+    // Those that requests without a route belong to first; the last is its own.
+    std::vector<std::unique_ptr<route_scope>> scopes_;
     method_set methods_;
 };
 
