@@ -17,6 +17,18 @@ response describe_api() {
     return response::with_body(std::string(openapi_json), "application/json");
 }
 
+/// A word for content that could not be read.
+std::string_view code_of(const rota::http::http_error& e) {
+    switch (e.status()) {
+    case 408:
+        return "content_too_slow";
+    case 413:
+        return "content_too_large";
+    default:
+        return "bad_content";
+    }
+}
+
 /// Around everything: what is refused is told as a problem.
 task<response> with_problems(request& req, rota::http::next proceed) {
     std::optional<problem> refused;
@@ -29,8 +41,7 @@ task<response> with_problems(request& req, rota::http::next proceed) {
     } catch (const store_error& e) {
         refused.emplace(503, "store_unavailable", e.what());
     } catch (const rota::http::http_error& e) {
-        refused.emplace(e.status(), e.status() == 413 ? "content_too_large" : "bad_content",
-                        e.what());
+        refused.emplace(e.status(), code_of(e), e.what());
     }
     co_return to_response(*refused);
 }
@@ -43,6 +54,13 @@ rota::http::router routes(service& served) {
     const auto by = [s](handler h) { return [s, h](request& req) { return h(s, &req); }; };
     rota::http::router result;
     result.use(with_problems)
+        .not_found([] {
+            return to_response({404, "not_found", "there is nothing at this path"});
+        })
+        .method_not_allowed([] {
+            return to_response(
+                {405, "method_not_allowed", "this path has other methods: see Allow"});
+        })
         .get("/openapi.json", [] { return describe_api(); })
         .get("/queues", by(show_queues))
         .get("/queues/{queue}", by(show_queue))

@@ -27,7 +27,7 @@ namespace jobs {
 ///     POST   "/{queue}/dead/{id}/retry"  tries one again
 ///     GET    "/{queue}/events"           what happens, as server-sent events
 ///
-/// Errors are application/problem+json (RFC 9457).
+/// Errors are application/problem+json (RFC 9457), also for other paths and methods.
 [[nodiscard]] rota::http::router routes(service& served);
 
 } // namespace jobs

@@ -4,13 +4,14 @@
 usage: features_test.py <rota-http> [options of rota-http...]
 """
 
+import email
 import json
 import re
 import sys
 
 from api_test import Queue
 from programs import check, equal, eventually, run_tests
-from rota_http import JSON, RotaHttp
+from rota_http import JSON, Answer, RotaHttp, read_answer
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -266,6 +267,39 @@ def test_events_end_with_a_drain(server):
             ending.signal(15)
             equal(events.answer.read(), b"")
         equal(ending.wait(), 0)
+
+
+def raw(server, text, more=b""):
+    """The answer to bytes that http.client would not send."""
+    with server.connect() as client:
+        client.sendall(text.replace("\n", "\r\n").encode() + more)
+        head, body = read_answer(client)
+    fields = email.message_from_bytes(head.partition(b"\r\n")[2])
+    return Answer(int(head.split()[1]), fields, body)
+
+
+def test_content_that_cannot_be_read_is_a_problem(server):
+    queue = Queue(server)
+    for what in ("take", "jobs"):
+        head = f"POST {queue.path}/{what} HTTP/1.1\nHost: x\n"
+        problem(raw(server, head + "Content-Length: 1048577\n\n"), 413, "content_too_large")
+        chunked = head + "Transfer-Encoding: chunked\n\n"
+        problem(raw(server, chunked + "x\n"), 400, "bad_content")
+        problem(raw(server, chunked + "100001\n"), 413, "content_too_large")
+        problem(raw(server, chunked + "0\n" + "a: b\n" * 100_000), 431, "bad_content")
+    with RotaHttp(*server.started_as, "--body-timeout", "100ms") as hasty:
+        problem(raw(hasty, head + "Content-Length: 10\n\n"), 408, "content_too_slow")
+
+
+def test_what_is_no_request_is_told_in_plain_text(server):
+    line = "GET /v1/queues HTTP/1.1\n"
+    for status, text in ((400, line + "\n"), (417, line + "Host: x\nExpect: all\n\n"),
+                         (414, f"GET /v1/{'q' * 100_000}"), (431, line + "a: b\n" * 100_000),
+                         (501, "FETCH /v1/queues HTTP/1.1\nHost: x\n\n"),
+                         (505, "GET /v1/queues HTTP/3.0\nHost: x\n\n")):
+        answer = raw(server, text)
+        equal((answer.status, answer.headers["Content-Type"]),
+              (status, "text/plain; charset=utf-8"), answer.body)
 
 
 if __name__ == "__main__":

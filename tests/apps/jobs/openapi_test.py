@@ -84,6 +84,13 @@ class Api:
         wrong = list(violations(self.document, schema, value))
         check(not wrong, f"{said}: {wrong}")
 
+    def check_problem(self, answer, status, code, said):
+        """An answer that need not be listed."""
+        equal(answer.headers["Content-Type"], "application/problem+json", said)
+        refused(answer, status, code, said)
+        equal(answer.json()["status"], status, said)
+        self.check_value(self.document["components"]["schemas"]["Problem"], answer.json(), said)
+
     @staticmethod
     def values_of(media_type, body):
         text = body.decode()
@@ -123,7 +130,18 @@ def test_methods(api):
         listed = {method.upper() for method in item} | {"OPTIONS"}
         listed |= {"HEAD"} if "get" in item else set()
         equal(set(answer.headers["Allow"].split(", ")), listed, path)
-        equal(api.server.request("PATCH", path).status, 405, path)
+        told = api.server.request("PATCH", path)
+        api.check_problem(told, 405, "method_not_allowed", path)
+        equal(told.headers["Allow"], answer.headers["Allow"], path)
+
+
+def test_paths_that_there_are_not(api):
+    for path in ("", "/", "/queue", "/queues/", "/queues/q/", "/queues/q/job", "/queues/q/jobs/1/2",
+                 "/queues%2Fq", "/openapi.json/"):
+        for method in ("GET", "POST", "OPTIONS"):
+            answer = api.server.request(method, api.prefix + path)
+            api.check_problem(answer, 404, "not_found", f"{method} {path}")
+    equal(api.server.get(f"{api.prefix}x").headers["Content-Type"], "text/plain; charset=utf-8")
 
 
 def test_a_job_from_its_first_day_to_its_last(api):
