@@ -1,12 +1,6 @@
 #include "ledger.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <span>
-#include <system_error>
-
-#include <sys/random.h>
 
 #include "payload_size.hpp"
 
@@ -18,24 +12,6 @@ constexpr std::size_t due_at_once = 1'000;
 auto or_default(auto set, decltype(set) otherwise) noexcept { return set != 0 ? set : otherwise; }
 
 } // namespace
-
-std::string random_id() {
-    constexpr std::string_view hex = "0123456789abcdef";
-    std::array<unsigned char, 16> bytes{};
-    for (std::span<unsigned char> rest = bytes; !rest.empty();) {
-        const ssize_t got = ::getrandom(rest.data(), rest.size(), 0);
-        if (got < 0 && errno != EINTR)
-            throw std::system_error(errno, std::system_category(), "getrandom");
-        rest = rest.subspan(got < 0 ? 0 : static_cast<std::size_t>(got));
-    }
-    std::string id;
-    id.reserve(2 * bytes.size());
-    for (const unsigned char byte : bytes) {
-        id += hex[byte >> 4];
-        id += hex[byte & 15];
-    }
-    return id;
-}
 
 ledger::ledger(table& rows, store_limits limits, id_source lease_ids)
     : rows_(rows), limits_(limits), lease_ids_(std::move(lease_ids)) {

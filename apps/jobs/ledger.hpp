@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,15 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "random_id.hpp"
 #include "store.hpp"
 #include "table.hpp"
 
 namespace jobs {
-
-/// Makes ids that nobody can guess.
-using id_source = std::function<std::string()>;
-/// 32 hexadecimal digits from the kernel's random numbers (man 2 getrandom).
-[[nodiscard]] std::string random_id();
 
 /// The rules of the queues, over rows in a table: what the calls of `store` do, without waiting.
 /// One thread at a time. Throws what the table throws; what was done so far is then to be rolled
