@@ -1,7 +1,9 @@
 #include "sqlite_database.hpp"
 
 #include <array>
-#include <limits>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include <sqlite3.h>
 
@@ -40,9 +42,7 @@ CREATE TABLE tokens (
 CREATE INDEX tokens_end ON tokens (expires_at);
 )"};
 
-[[noreturn]] void fail(const std::string& what, const std::string& why) {
-    throw store_error(what + ": " + why);
-}
+constexpr const char* in_use = "the job store cannot be used";
 
 } // namespace
 
@@ -54,14 +54,14 @@ sqlite_statement::sqlite_statement(sqlite_database& on, std::string_view sql) : 
                                           SQLITE_PREPARE_PERSISTENT, &made, nullptr);
     statement_.reset(made);
     if (result != SQLITE_OK)
-        fail("the job store does not understand its own words", on.reason());
+        on.fail();
 }
 
 void sqlite_statement::finalize::operator()(sqlite3_stmt* s) const noexcept { sqlite3_finalize(s); }
 
 void sqlite_statement::bind_at(int index, std::int64_t value) {
     if (sqlite3_bind_int64(statement_.get(), index, value) != SQLITE_OK)
-        fail("the job store", on_.reason());
+        on_.fail();
 }
 
 void sqlite_statement::bind_at(int index, std::string_view text) {
@@ -69,7 +69,7 @@ void sqlite_statement::bind_at(int index, std::string_view text) {
     const char* const begin = text.data() == nullptr ? "" : text.data();
     if (sqlite3_bind_text64(statement_.get(), index, begin, text.size(), SQLITE_STATIC,
                             SQLITE_UTF8) != SQLITE_OK)
-        fail("the job store", on_.reason());
+        on_.fail();
 }
 
 bool sqlite_statement::step() {
@@ -81,7 +81,7 @@ bool sqlite_statement::step() {
     default:
         const std::string why = on_.reason();
         reset();
-        fail("the job store cannot be used", why);
+        on_.fail(why);
     }
 }
 
@@ -105,48 +105,65 @@ std::string_view sqlite_statement::text(int column) const noexcept {
 
 // --- The file ---
 
-sqlite_database::sqlite_database(const std::string& path) {
+sqlite_database::sqlite_database(const std::string& path)
+    : doing_("cannot open the job store " + path) {
     sqlite3* opened = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     const int result = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);
     handle_.reset(opened);
-    if (result != SQLITE_OK)
-        fail("cannot open the job store " + path, reason());
-    set_up(path);
-    migrate(path);
+    if (result != SQLITE_OK) {
+        // The library tries again to read only, so that what it tells is that there is no file.
+        const auto folder = ("." / std::filesystem::path(path)).parent_path();
+        std::error_code ignored;
+        if (sqlite3_system_errno(handle()) == ENOENT && std::filesystem::exists(folder, ignored))
+            fail("there can be no new file in its folder");
+        fail();
+    }
+    if (sqlite3_db_readonly(handle(), "main") != 0) // opened all the same
+        fail("the file can be read, but not written");
+    // The lock that the first transaction takes is kept: two processes never share the file.
+    execute("PRAGMA locking_mode=EXCLUSIVE");
+    execute("BEGIN EXCLUSIVE; COMMIT");
+    const std::size_t from = version(); // before the file is changed: it may be somebody else's
+    set_up();
+    migrate(from);
+    doing_ = in_use;
 }
 
 void sqlite_database::close::operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
 
-/// The lock that the first transaction takes is kept: two processes never share the file.
-void sqlite_database::set_up(const std::string& path) {
-    try {
-        execute("PRAGMA locking_mode=EXCLUSIVE");
-        execute("PRAGMA journal_mode=WAL");
-        execute("PRAGMA synchronous=FULL");
-        execute("PRAGMA temp_store=MEMORY");
-        execute("BEGIN EXCLUSIVE; COMMIT");
-    } catch (const store_error&) {
-        const int code = sqlite3_errcode(handle());
-        if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-            fail("cannot open the job store " + path, "another process uses it");
-        fail("cannot open the job store " + path, reason());
-    }
+std::int64_t sqlite_database::number(std::string_view query) {
+    sqlite_statement ask(*this, query);
+    return ask.step() ? ask.integer(0) : 0;
 }
 
-void sqlite_database::migrate(const std::string& path) {
-    std::int64_t version = 0;
+/// The version of a file of ours; 0 if there is nothing in it.
+std::size_t sqlite_database::version() {
+    const std::int64_t found = number("PRAGMA user_version");
+    const std::int64_t tables = number("SELECT count(*) FROM sqlite_master");
+    const std::int64_t ours = number("SELECT count(*) FROM sqlite_master "
+                                     "WHERE type='table' AND name IN ('queues', 'jobs')");
+    if (found == 0 ? tables != 0 : ours != 2)
+        fail("it is a database, but none of this program");
+    if (found < 0 || static_cast<std::uint64_t>(found) > migrations.size()) {
+        fail("it is of version " + std::to_string(found) + ", this program knows up to " +
+             std::to_string(migrations.size()));
+    }
+    return static_cast<std::size_t>(found);
+}
+
+void sqlite_database::set_up() {
     {
-        sqlite_statement ask(*this, "PRAGMA user_version");
-        if (ask.step())
-            version = ask.integer(0);
+        sqlite_statement change(*this, "PRAGMA journal_mode=WAL");
+        if (!change.step() || change.text(0) != "wal") // ":memory:", for one, has none
+            fail("it cannot have a write-ahead log");
     }
-    if (version < 0 || static_cast<std::uint64_t>(version) > migrations.size()) {
-        fail("cannot use the job store " + path, "it is of version " + std::to_string(version) +
-                                                     ", this program knows up to " +
-                                                     std::to_string(migrations.size()));
-    }
-    for (auto from = static_cast<std::size_t>(version); from < migrations.size(); ++from) {
+    execute("PRAGMA synchronous=FULL");
+    execute("PRAGMA temp_store=MEMORY");
+}
+
+void sqlite_database::migrate(std::size_t from) {
+    for (; from < migrations.size(); ++from) {
         execute("BEGIN IMMEDIATE");
         try {
             execute(migrations[from]);
@@ -161,7 +178,7 @@ void sqlite_database::migrate(const std::string& path) {
 
 void sqlite_database::execute(const char* sql) {
     if (sqlite3_exec(handle(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
-        fail("the job store cannot be used", reason());
+        fail();
 }
 
 void sqlite_database::roll_back() noexcept {
@@ -170,7 +187,21 @@ void sqlite_database::roll_back() noexcept {
 }
 
 std::string sqlite_database::reason() const {
-    return handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle());
+    if (handle_ == nullptr)
+        return "out of memory";
+    const int kind = sqlite3_errcode(handle()) & 0xff;
+    if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED)
+        return "another process uses it";
+    if (sqlite3_extended_errcode(handle()) == SQLITE_READONLY_DIRECTORY)
+        return "there can be no file for its log in its folder";
+    std::string why = sqlite3_errmsg(handle());
+    const int cause = sqlite3_system_errno(handle());
+    if (cause != 0 && kind == SQLITE_CANTOPEN)
+        why.append(": ").append(std::system_category().message(cause));
+    return why;
 }
+
+void sqlite_database::fail() const { fail(reason()); }
+void sqlite_database::fail(const std::string& why) const { throw store_error(doing_ + ": " + why); }
 
 } // namespace jobs

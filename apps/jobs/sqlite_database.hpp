@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,8 +55,9 @@ private:
 /// One thread at a time. The one place, with sqlite_statement, that knows the library.
 class sqlite_database {
 public:
-    /// Opens or makes the file. Throws store_error, also if another process has it open, or if a
-    /// newer program has changed it.
+    /// Opens or makes the file. Throws store_error, also if another process has it open, if it
+    /// cannot be written, if another program has made it, or if a newer one of ours has changed it;
+    /// the file is then as it was.
     explicit sqlite_database(const std::string& path);
 
     void execute(const char* sql);
@@ -63,15 +65,21 @@ public:
     void roll_back() noexcept;
     /// What went wrong last.
     [[nodiscard]] std::string reason() const;
+    /// Throws store_error with what went wrong last, or with another reason.
+    [[noreturn]] void fail() const;
+    [[noreturn]] void fail(const std::string& why) const;
     [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
 
 private:
     struct close {
         void operator()(sqlite3* db) const noexcept;
     };
-    void set_up(const std::string& path);
-    void migrate(const std::string& path);
+    std::int64_t number(std::string_view query);
+    std::size_t version();
+    void set_up();
+    void migrate(std::size_t from);
 
+    std::string doing_; // what fails if anything does
     std::unique_ptr<sqlite3, close> handle_;
 };
 

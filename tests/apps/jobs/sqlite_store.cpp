@@ -1,12 +1,8 @@
 #include "jobs/sqlite_store.hpp"
 
-#include <csignal>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
@@ -15,33 +11,13 @@
 #include <rota/runtime.hpp>
 #include <rota/task_group.hpp>
 
+#include "file_limit.hpp"
 #include "store_driver.hpp"
 
 using namespace jobs;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
-
-/// Files of this process do not grow beyond so much (man 2 setrlimit: EFBIG once SIGXFSZ is
-/// ignored).
-class file_limit {
-public:
-    explicit file_limit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-        ::getrlimit(RLIMIT_FSIZE, &before_);
-        const rlimit small{bytes, before_.rlim_max};
-        ::setrlimit(RLIMIT_FSIZE, &small);
-    }
-    file_limit(const file_limit&) = delete;
-    file_limit& operator=(const file_limit&) = delete;
-    ~file_limit() {
-        ::setrlimit(RLIMIT_FSIZE, &before_);
-        std::signal(SIGXFSZ, handler_);
-    }
-
-private:
-    rlimit before_{};
-    void (*handler_)(int);
-};
 
 rota::task<void> add_one(store* to, int i, int* added) {
     std::vector<new_job> one;
@@ -95,17 +71,6 @@ TEST_CASE("a file is one store's alone") {
         CHECK_THROWS_WITH(sqlite_store(path), ContainsSubstring("another process uses it"));
     }
     CHECK_NOTHROW(sqlite_store(path));
-}
-
-TEST_CASE("a file that is none of ours is refused") {
-    const scratch_folder folder;
-    CHECK_THROWS_AS(sqlite_store(folder.file("no/such/folder")), store_error);
-    const std::string newer = folder.file("newer.db");
-    {
-        sqlite_database file(newer);
-        file.execute("PRAGMA user_version=1000");
-    }
-    CHECK_THROWS_WITH(sqlite_store(newer), ContainsSubstring("version 1000"));
 }
 
 TEST_CASE("a disk that is full fails the step wholly, and the store goes on") {

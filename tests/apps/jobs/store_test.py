@@ -4,8 +4,12 @@
 usage: store_test.py <rota-http> [options of rota-http...]
 """
 
+import contextlib
 import os
 import resource
+import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -62,6 +66,50 @@ def test_a_disk_that_is_full(program, options, path):
         equal(queue.add("there is room again").status, 201)
 
 
+class OnSmallDisk(RotaHttp):
+    """One with its store on a file system of its own, of 2 MiB, half of which a file takes up."""
+
+    MOUNT = 'mount -t tmpfs -o size=2m none "$0" && head -c 1M /dev/zero >"$0/ballast" && exec "$@"'
+
+    def __init__(self, program, folder, *options):
+        super().__init__([*IN_NAMESPACE, self.MOUNT, folder, os.path.abspath(program)],
+                         "--store", f"sqlite:{folder}/jobs.db", *options)
+        self.disk = Path(f"/proc/{self.pid}/root{folder}")
+
+
+IN_NAMESPACE = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+
+
+def test_a_file_system_without_room(program, options, path):
+    if subprocess.run([*IN_NAMESPACE, f"mount -t tmpfs none {path.parent}"], check=False,
+                      capture_output=True).returncode != 0:
+        print("  not tried: there are no file systems to be had here (man 1 unshare)")
+        return
+
+    def fill():
+        while (answer := queue.add("x" * 100_000, key=str(len(added)))).status == 201:
+            added.append(answer.json()["id"])
+        equal((answer.status, answer.json()["code"]), (503, "store_unavailable"), answer.body)
+        check("disk" in answer.json()["detail"], answer.body)
+        equal([job["id"] for job in queue.list("queued")], added)
+
+    added = []
+    with OnSmallDisk(program, path.parent, *options) as server:
+        queue = Queue(server)
+        fill()
+        before = len(added)
+        (server.disk / "ballast").unlink()  # now there is room again
+        fill()
+        check(0 < before < len(added), added)
+        server.signal(signal.SIGSTOP)
+        for name in ("jobs.db", "jobs.db-wal"):
+            shutil.copy(server.disk / name, path.parent / name)
+        server.signal(signal.SIGCONT)
+    with RotaHttp(program, "--store", f"sqlite:{path}", *options) as server:
+        queue.server = server
+        equal([job["id"] for job in queue.list("queued")], added)
+
+
 def run(program, *options, **more):
     """One that has to end by itself."""
     return subprocess.run([program, "--port", "0", *options], capture_output=True, text=True,
@@ -76,10 +124,26 @@ def test_a_file_is_one_programs_alone(program, options, path):
     check("another process uses it" in second.stderr, second.stderr)
 
 
-def test_what_was_asked_for_and_cannot_be_had(program, options, _):
-    failed = run(program, "--store", "sqlite:/nonexistent/jobs.db", *options)
-    equal(failed.returncode, 1)
-    check("cannot open the job store /nonexistent/jobs.db" in failed.stderr, failed.stderr)
+def make_alien(path):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE people (name TEXT)")
+    return path.read_bytes()
+
+
+def test_what_was_asked_for_and_cannot_be_had(program, options, path):
+    directory, alien, text = (path.parent / name for name in ("directory", "alien.db", "text"))
+    directory.mkdir()
+    before = make_alien(alien)
+    text.write_text("no database " * 1000)
+    for where, why in ((Path("/nonexistent/jobs.db"), "No such file or directory"),
+                       (directory, "Is a directory"), (alien, "none of this program"),
+                       (text, "file is not a database")):
+        failed = run(program, "--store", f"sqlite:{where}", "--log-level", "error", *options)
+        equal(failed.returncode, 1)
+        equal(failed.stderr.count("\n"), 1, failed.stderr)
+        check(f"cannot open the job store {where}: " in failed.stderr and why in failed.stderr,
+              failed.stderr)
+    equal(alien.read_bytes(), before)
 
 
 class WithoutStore(RotaHttp):
@@ -99,6 +163,15 @@ def test_the_default_is_a_file_or_else_memory(program, options, path):
         with WithoutStore(program, folder, *options) as second:
             check("live in memory" in second.output(), second.output())
             equal(Queue(second).add(1).status, 201)
+
+
+def test_a_default_that_is_somebody_elses_is_left_alone(program, options, path):
+    before = make_alien(path.parent / "rota-jobs.db")
+    with WithoutStore(program, path.parent, *options) as server:
+        check("none of this program" in server.output(), server.output())
+        check("live in memory" in server.output(), server.output())
+        equal(Queue(server).add(1).status, 201)
+    equal((path.parent / "rota-jobs.db").read_bytes(), before)
 
 
 def with_file(test):
