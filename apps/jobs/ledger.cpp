@@ -185,6 +185,8 @@ add_result ledger::add_one(queue_row& queue, new_job job, time_ms now) {
     const auto payload_max = queue.settings.payload_bytes_max;
     if (payload_max != 0 && payload_size(job.payload) > payload_max)
         return {add_outcome::too_large};
+    if (queue.next_id > table::id_max)
+        return {add_outcome::out_of_ids};
     const queue_counts& c = queue.counts;
     const auto limit = or_default(queue.settings.max_jobs, limits_.jobs_max);
     if (c.queued + c.delayed + c.in_progress + c.dead >= limit ||

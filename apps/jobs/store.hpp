@@ -60,6 +60,7 @@ enum class add_outcome : std::uint8_t {
     too_many_queues, ///< this would have been a new one
     replayed,        ///< the answer to an earlier try with the same token
     mismatched,      ///< the token was used for something else
+    out_of_ids,      ///< the queue has given out all that it has
 };
 struct add_result {
     add_outcome outcome = add_outcome::added;

@@ -47,6 +47,7 @@ struct job_texts {
 class table {
 public:
     static constexpr std::uint64_t queue_number_max = (std::uint64_t{1} << 23) - 1;
+    static constexpr std::uint64_t id_max = (std::uint64_t{1} << 40) - 1; // of what next_id counts
 
     table() = default;
     table(const table&) = delete;

@@ -64,6 +64,8 @@ refusal_words words_of(add_outcome outcome) noexcept {
         return {429, "too_many_queues", "there are too many queues that hold jobs"};
     case add_outcome::mismatched:
         return {422, "idempotency_key_reused", "this Idempotency-Key came with another job before"};
+    case add_outcome::out_of_ids:
+        return {503, "out_of_ids", "this queue has given out all of its ids: use another queue"};
     case add_outcome::added:
     case add_outcome::replayed:
         break;

@@ -102,3 +102,30 @@ TEST_CASE("a disk that is full fails the step wholly, and the store goes on") {
     CHECK(d.counts().queued == counts.queued + 1);
     CHECK(d.queued().size() == counts.queued + 1);
 }
+
+TEST_CASE("the last queue that has given out its last id takes no more, and loses nothing") {
+    store_driver d("sqlite");
+    REQUIRE(d.add("first").id == 1);
+    d.close();
+    const std::string last_queue = std::to_string(table::queue_number_max);
+    const std::string last_id = std::to_string(table::id_max - 1);
+    sqlite_database(d.file()).execute(
+        ("UPDATE queues SET number=" + last_queue + ", next_id=" + last_id +
+         "; UPDATE jobs SET queue=" + last_queue + ", place=(" + last_queue + "<<40)+1")
+            .c_str());
+    d.reopen();
+    CHECK(d.add("last but one").id == table::id_max - 1);
+    CHECK(d.add("last", 0, 9).id == table::id_max);
+    for (int i = 0; i < 2; ++i) {
+        CHECK(d.add("too many").outcome == add_outcome::out_of_ids);
+        CHECK(d.add("last").outcome == add_outcome::duplicate);
+        CHECK(d.queued() == std::vector<std::string>{"last", "first", "last but one"});
+        d.reopen();
+    }
+    CHECK(d.wait(d.store().find(d.queue, table::id_max, d.now))->key == "last");
+    CHECK_FALSE(d.wait(d.store().find(d.queue, table::id_max + 1, d.now)));
+    CHECK(d.ack({d.lease()}).acked == 1);
+    CHECK(d.queued() == std::vector<std::string>{"first", "last but one"});
+    d.queue = "another";
+    CHECK(d.add("too many").id == 1);
+}

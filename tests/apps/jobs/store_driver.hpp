@@ -18,6 +18,9 @@ public:
         : kind_(kind), store_(&kind_.open(limits)) {}
 
     void reopen() { store_ = &kind_.reopen(); }
+    /// Until reopen().
+    void close() { kind_.close(); }
+    [[nodiscard]] std::string file() const { return kind_.file(); }
     [[nodiscard]] bool lasts() const { return kind_.lasts(); }
     [[nodiscard]] jobs::store& store() { return *store_; }
     template <class T>

@@ -67,8 +67,7 @@ public:
         store_.reset();
 #ifdef ROTA_WITH_SQLITE
         if (kind_ == "sqlite") {
-            store_ =
-                std::make_unique<jobs::sqlite_store>(folder_.file("jobs.db"), limits_, leases_);
+            store_ = std::make_unique<jobs::sqlite_store>(file(), limits_, leases_);
             return *store_;
         }
 #endif
@@ -86,6 +85,9 @@ public:
         store_ = std::make_unique<jobs::memory_store>(limits_, leases_);
         return *store_;
     }
+    void close() { store_.reset(); }
+    /// Of an sqlite store.
+    [[nodiscard]] std::string file() const { return folder_.file("jobs.db"); }
     /// Whether what it holds outlives it.
     [[nodiscard]] bool lasts() const { return kind_ != "memory"; }
     /// Where ROTA_TEST_POSTGRES names a database, that one; else those that need nothing.

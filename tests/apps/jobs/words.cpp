@@ -26,6 +26,7 @@ TEST_CASE("refusals have a status, a code and a sentence") {
     CHECK(words_of(add_outcome::too_large).status == 413);
     CHECK(words_of(add_outcome::too_many_queues).status == 429);
     CHECK(words_of(add_outcome::mismatched).status == 422);
+    CHECK(words_of(add_outcome::out_of_ids).status == 503);
 }
 
 TEST_CASE("times are RFC 3339") {
