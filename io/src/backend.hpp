@@ -20,7 +20,7 @@ struct operation;
 /// What became of an operation: one or more completions with `more`, the last one without.
 struct op_completion {
     operation* op;
-    std::int32_t result; ///< bytes, a descriptor, poll events, or -errno
+    std::int32_t result; ///< bytes, poll events, or -errno
     std::uint32_t flags; ///< completion_flags below
 };
 
@@ -58,8 +58,6 @@ public:
     virtual void wake() noexcept = 0;
     /// Makes the buffers of `group` known to the kernel, before the first receive that uses them.
     virtual void attach(buffer_group& group) = 0;
-    /// Prepares a listening socket for how accept is done here.
-    virtual void prepare_listener(int fd) = 0;
 
     // When the thread that uses it is stuck outside, in a handler, another one may take over.
 
@@ -71,8 +69,7 @@ public:
     /// A backend for any thread that goes on with buffers, descriptors and connects as they are; a
     /// wake() of this one wakes it, too. Null where any_thread() says that none is needed.
     [[nodiscard]] virtual std::unique_ptr<read_backend> stand_in() const { return nullptr; }
-    /// Ends everything without another byte being received or client accepted. After it only wake()
-    /// may be called.
+    /// Ends everything without another byte being received. After it only wake() may be called.
     virtual void leave() noexcept {}
 };
 

@@ -47,8 +47,6 @@ public:
         }
         if (op.kind == op_kind::connect && !start_connect(op))
             return;
-        if (op.kind == op_kind::accept)
-            prepare_listener(op.fd); // it may have been prepared for another backend
         const auto index = static_cast<std::size_t>(op.fd);
         if (index >= interests_.size())
             interests_.resize(index + index / 2 + 16);
@@ -85,24 +83,17 @@ public:
 
     void attach(buffer_group&) override {}
 
-    void prepare_listener(int fd) override {
-        // Readiness may be gone by the time of the accept: that must not block.
-        if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) != 0)
-            fail("fcntl");
-    }
-
 private:
-    /// Who is interested in a descriptor: one that waits for input (to read, to accept), one that
+    /// Who is interested in a descriptor: one that waits for input, one that
     /// waits for room or a connection; a poll may be both.
     struct interest {
         operation* in = nullptr;
         operation* out = nullptr;
-        std::uint32_t registered = 0;
+        std::uint32_t registered = 0; // EPOLLONESHOT alone: known to the kernel, which is silent
     };
 
     static std::uint32_t events_of(const operation& op) noexcept {
         switch (op.kind) {
-        case op_kind::accept:
         case op_kind::receive:
             return EPOLLIN | EPOLLRDHUP;
         case op_kind::poll:
@@ -121,13 +112,24 @@ private:
         return i.in == &op || i.out == &op;
     }
 
+    /// What the kernel is to report: nothing more behind the result of a poll that is alone, so
+    /// that the next one, of a listener for each client, costs one call and not two.
+    static std::uint32_t wanted_of(const interest& i) noexcept {
+        const std::uint32_t events =
+            (i.in != nullptr ? events_of(*i.in) : 0U) | (i.out != nullptr ? events_of(*i.out) : 0U);
+        const operation* const only = i.in == nullptr || i.in == i.out ? i.out
+                                      : i.out == nullptr               ? i.in
+                                                                       : nullptr;
+        const bool once = only != nullptr && only->kind == op_kind::poll;
+        return once ? events | EPOLLONESHOT : events;
+    }
+
     /// Makes the kernel's idea of a descriptor agree with ours. Without anybody interested it is
-    /// taken out altogether, because a hang-up is reported whatever one asks for.
+    /// taken out, because a hang-up is reported whatever one asks for, unless it is silent already.
     void update(int fd) {
         interest& i = interests_[static_cast<std::size_t>(fd)];
-        const std::uint32_t wanted =
-            (i.in != nullptr ? events_of(*i.in) : 0U) | (i.out != nullptr ? events_of(*i.out) : 0U);
-        if (wanted == i.registered)
+        const std::uint32_t wanted = wanted_of(i);
+        if (wanted == i.registered || (wanted == 0 && i.registered == EPOLLONESHOT))
             return;
         epoll_event event{.events = wanted, .data = {.fd = fd}};
         const int how = wanted == 0         ? EPOLL_CTL_DEL
@@ -135,6 +137,9 @@ private:
                                             : EPOLL_CTL_MOD;
         i.registered = wanted;
         if (::epoll_ctl(epoll_, how, fd, &event) == 0 || wanted == 0)
+            return;
+        // The number is another descriptor's by now: what was known to the kernel has been closed.
+        if (errno == ENOENT && ::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0)
             return;
         const int error = errno;
         i.registered = 0;
@@ -200,12 +205,12 @@ private:
             return;
         }
         const auto index = static_cast<std::size_t>(fd);
+        if ((interests_[index].registered & EPOLLONESHOT) != 0)
+            interests_[index].registered = EPOLLONESHOT;
         const std::uint32_t failed = EPOLLERR | EPOLLHUP;
         if (operation* const op = interests_[index].in;
             op != nullptr && (event.events & ((events_of(*op) & ~EPOLLOUT) | failed)) != 0) {
-            if (op->kind == op_kind::accept) {
-                accept_all(*op);
-            } else if (op->kind == op_kind::receive) {
+            if (op->kind == op_kind::receive) {
                 receive(*op);
             } else {
                 finish_poll(*op, event.events);
@@ -231,20 +236,6 @@ private:
         ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
         ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
         return -error;
-    }
-
-    void accept_all(operation& op) {
-        for (int i = 0; i < receives_per_readiness; ++i) {
-            const int fd = ::accept4(op.fd, nullptr, nullptr, SOCK_CLOEXEC);
-            if (fd >= 0) {
-                complete(op, fd, completion_flags::more);
-                continue;
-            }
-            if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
-                return;
-            finish(op, -errno);
-            return;
-        }
     }
 
     void receive(operation& op) {

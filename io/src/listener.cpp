@@ -4,10 +4,10 @@
 #include <deque>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,8 +21,7 @@
 namespace rota::io {
 namespace {
 
-constexpr std::size_t accepted_max =
-    64; // how far the kernel's accept may run ahead of the program's
+constexpr unsigned accepts_in_a_row = 16; // then the worker's other clients have their turn
 constexpr std::size_t backlog_taken_at_close = 4096;
 constexpr auto retry_after = std::chrono::milliseconds(50);
 
@@ -49,7 +48,9 @@ void remove_stale_socket(const endpoint& address) {
 }
 
 accepted_socket open_listener(const endpoint& address, const listen_options& options) {
-    accepted_socket s(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    // Who was there when it became readable may be gone by the time of the accept, which then must
+    // not block.
+    accepted_socket s(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (s.get() < 0)
         fail(address, "cannot listen on");
     if (address.family() != AF_UNIX) {
@@ -97,7 +98,6 @@ private:
 /// others may last, so accepting again at once could be for ever.
 bool is_of_one_client(int error) noexcept {
     switch (error) {
-    case EAGAIN:
     case ECONNABORTED:
     case EHOSTDOWN:
     case EHOSTUNREACH:
@@ -127,57 +127,58 @@ accepted_socket::~accepted_socket() {
         ::close(fd_);
 }
 
-/// The state of a listener; outlives it until the kernel has given the accept back. The baton
-/// holder of its worker owns it.
+/// The state of a listener, and the poll that tells when somebody waits in its backlog; outlives it
+/// until the kernel has given that back. The baton holder of its worker owns it.
 struct listener::core final : operation {
     core(worker_io& w, accepted_socket s, assignment p)
-        : operation(op_kind::accept, w.home), io(w), socket(std::move(s)), file(local()),
+        : operation(op_kind::poll, w.home), io(w), socket(std::move(s)), file(local()),
           place(std::move(p)) {
         fd = socket.get();
-        io.reader.prepare_listener(fd);
+        poll_events = POLLIN;
     }
 
-    void start() noexcept {
-        if (active || closed || retry.armed() || accepted.size() >= accepted_max)
+    std::optional<accepted_socket> take() noexcept {
+        if (closed)
+            return take_let_in();
+        while (!retry.armed() && in_a_row < accepts_in_a_row) {
+            const int client = ::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
+            if (client >= 0) {
+                trouble = 0;
+                ++in_a_row;
+                return accepted_socket(client);
+            }
+            const int error = errno;
+            if (error == EAGAIN)
+                break;
+            if (!is_of_one_client(error))
+                pause(error);
+        }
+        return std::nullopt;
+    }
+
+    std::optional<accepted_socket> take_let_in() noexcept {
+        if (let_in.empty())
+            return std::nullopt;
+        accepted_socket next = std::move(let_in.front());
+        let_in.pop_front();
+        return next;
+    }
+
+    /// Asks to be told when it is worth another take().
+    void watch() noexcept {
+        in_a_row = 0;
+        if (active || closed || retry.armed())
             return;
         active = true;
         io.reader.request(*this, want_arm);
     }
 
-    void cancel() noexcept {
-        if (!active || cancel_pending)
-            return;
-        cancel_pending = true;
-        io.reader.request(*this, want_cancel);
-    }
-
-    void complete(std::int32_t result, std::uint32_t flags) noexcept override {
-        if ((flags & completion_flags::cancel_seen) != 0) {
-            cancel_pending = false;
-            acceptor.wake();
-            finish_or_go_on();
-            return;
-        }
-        if ((flags & completion_flags::more) == 0)
-            active = false;
-        if (result >= 0) {
-            keep(accepted_socket(result));
-            trouble = 0;
-        } else if (result != -ECANCELED && !closed && !is_of_one_client(-result)) {
+    void complete(std::int32_t result, std::uint32_t) noexcept override {
+        active = false;
+        if (result < 0 && !closed)
             pause(-result);
-        }
         acceptor.wake();
-        finish_or_go_on();
-    }
-
-    void keep(accepted_socket s) noexcept {
-        try {
-            accepted.push_back(std::move(s));
-        } catch (const std::bad_alloc&) {
-            pause(ENOMEM); // this client is refused
-        }
-        if (accepted.size() >= accepted_max)
-            cancel();
+        end_if_orphaned();
     }
 
     /// Accepts no more for a while.
@@ -187,28 +188,26 @@ struct listener::core final : operation {
                          std::generic_category().message(error), retry_after.count());
         }
         trouble = error;
-        if (!closed && !retry.armed())
+        if (!retry.armed())
             io.home.timers().arm(retry, io.home.turn_time() + retry_after);
     }
 
-    void finish_or_go_on() noexcept {
-        if (!orphaned) {
-            if (!cancel_pending)
-                start();
-            return;
-        }
-        if (!active && !cancel_pending)
+    void end_if_orphaned() noexcept {
+        if (orphaned && !active)
             delete this;
     }
 
     /// Clients that the kernel has let in already are not turned away.
     void take_backlog() noexcept {
-        ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-        for (int client = 0; accepted.size() < backlog_taken_at_close;) {
-            client = ::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
-            if (client < 0)
-                break;
-            keep(accepted_socket(client));
+        try {
+            while (let_in.size() < backlog_taken_at_close) {
+                accepted_socket client(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC));
+                if (client.get() < 0)
+                    break;
+                let_in.push_back(std::move(client));
+            }
+        } catch (const std::bad_alloc&) {
+            spdlog::warn("accept: no memory for those who wait");
         }
     }
 
@@ -216,18 +215,17 @@ struct listener::core final : operation {
     void close() noexcept {
         if (closed)
             return;
-        closed = true;
         take_backlog();
+        closed = true;
         io.home.timers().disarm(retry);
-        file.remove(); // while nobody can take it for stale
-        ::shutdown(fd, SHUT_RDWR);
-        cancel();
+        file.remove();             // while nobody can take it for stale
+        ::shutdown(fd, SHUT_RDWR); // which ends the poll
         acceptor.wake();
     }
 
     struct retry_timer : timer {
         explicit retry_timer(core& c) noexcept : timer(&fire), self(c) {}
-        static void fire(timer& t) noexcept { static_cast<retry_timer&>(t).self.start(); }
+        static void fire(timer& t) noexcept { static_cast<retry_timer&>(t).self.acceptor.wake(); }
         core& self;
     };
 
@@ -241,42 +239,46 @@ struct listener::core final : operation {
     worker_io& io;
     accepted_socket socket;
     socket_file file;
-    assignment place; // keeps the worker
-    std::deque<accepted_socket> accepted;
+    assignment place;                   // keeps the worker
+    std::deque<accepted_socket> let_in; // before the close, and not yet taken
     wait_point acceptor{io.home};
     retry_timer retry{*this};
     bool closed = false;
     bool orphaned = false;
-    bool cancel_pending = false;
-    int trouble = 0; // what the last accept failed with, if it may last
+    unsigned in_a_row = 0; // accepted since the last watch()
+    int trouble = 0;       // what the last accept failed with, if it may last
 };
 
 listener::listener(context& ctx, worker& home, const endpoint& address, listen_options options)
-    : core_(new core(ctx.io_of(home), open_listener(address, options), assignment(home))) {
-    core_->start();
-}
+    : core_(new core(ctx.io_of(home), open_listener(address, options), assignment(home))) {}
 
 listener::~listener() {
     core_->close();
-    core_->accepted.clear();
+    core_->let_in.clear();
     core_->orphaned = true;
-    core_->finish_or_go_on();
+    core_->end_if_orphaned();
 }
 
-task<accepted_socket> listener::accept(std::source_location where) {
+std::optional<accepted_socket> listener::try_accept() noexcept { return core_->take(); }
+
+task<void> listener::ready(std::source_location where) {
     core& c = *core_;
-    while (c.accepted.empty()) {
-        // What the kernel has accepted before the close is still to come.
-        if (c.closed && !c.active && !c.cancel_pending)
-            throw std::system_error(ECANCELED, std::system_category(), "accept");
+    if (!c.closed) {
+        c.watch();
         auto arrival = c.acceptor.wait("listener::accept", {}, where);
         co_await arrival;
     }
-    accepted_socket next = std::move(c.accepted.front());
-    c.accepted.pop_front();
-    if (!c.cancel_pending)
-        c.start();
-    co_return next;
+    if (c.closed && c.let_in.empty())
+        throw std::system_error(ECANCELED, std::system_category(), "accept");
+}
+
+task<accepted_socket> listener::accept(std::source_location where) {
+    std::optional<accepted_socket> next = try_accept();
+    while (!next) {
+        co_await ready(where);
+        next = try_accept();
+    }
+    co_return std::move(*next);
 }
 
 void listener::close() noexcept { core_->close(); }

@@ -17,7 +17,6 @@ class worker;
 namespace rota::io {
 
 enum class op_kind : std::uint8_t {
-    accept,  ///< multishot: each result is a descriptor
     receive, ///< multishot into the buffers of `group`; a final result 0 is the end of the stream
     poll,    ///< one shot: poll events
     connect, ///< one shot

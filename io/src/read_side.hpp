@@ -56,8 +56,6 @@ public:
     /// Makes the driver come out of its wait, or not wait in its next turn: what was stored before
     /// is seen by what the driver looks at when the turn has ended.
     void wake() noexcept;
-    /// Prepares a listening socket for the backend.
-    void prepare_listener(int fd) { backend_->prepare_listener(fd); }
     /// For who watches over it, every 20 ms or so, one thread: true if the same lent run has been
     /// seen 5 times, and somebody should take over.
     [[nodiscard]] bool overstayed() noexcept;

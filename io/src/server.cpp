@@ -218,12 +218,11 @@ static task<void> accept_clients(std::shared_ptr<server::state> s, listener* fro
     for (;;) {
         auto permit = s->clients.enter();
         co_await permit;
-        std::optional<accepted_socket> socket;
-        try {
-            socket = co_await from->accept();
-        } catch (...) {
-            s->clients.leave();
-            throw;
+        std::optional<accepted_socket> socket = from->try_accept();
+        if (!socket) {
+            s->clients.leave(); // another listener's client may have the place meanwhile
+            co_await from->ready();
+            continue;
         }
         s->client_came();
         try {

@@ -64,7 +64,7 @@ void require_operations(io_uring& ring) {
         throw failure(-EOPNOTSUPP, "io_uring_register (probe)");
     for (const int operation :
          {IORING_OP_NOP, IORING_OP_SENDMSG, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_READ,
-          IORING_OP_ACCEPT, IORING_OP_CONNECT, IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL}) {
+          IORING_OP_CONNECT, IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL}) {
         if (::io_uring_opcode_supported(known.get(), operation) == 0) {
             throw std::system_error(EOPNOTSUPP, std::system_category(),
                                     fmt::format("operation {} of io_uring", operation));
@@ -123,9 +123,6 @@ public:
     void arm(operation& op) override {
         io_uring_sqe* const sqe = next_sqe();
         switch (op.kind) {
-        case op_kind::accept:
-            ::io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_CLOEXEC);
-            break;
         case op_kind::receive:
             ::io_uring_prep_recv_multishot(sqe, op.fd, nullptr, 0, 0);
             sqe->flags |= IOSQE_BUFFER_SELECT;
@@ -184,11 +181,8 @@ public:
         }
     }
 
-    // A listener that blocks: with O_NONBLOCK, io_uring would answer EAGAIN instead of waiting.
-    void prepare_listener(int) override {}
-
     // SINGLE_ISSUER. Completions come only when the thread asks for them, because of DEFER_TASKRUN:
-    // while it is stuck elsewhere nothing is received and nobody accepted.
+    // while it is stuck elsewhere nothing is received.
     bool any_thread() const noexcept override { return false; }
 
     bool holds_completions() const noexcept override {

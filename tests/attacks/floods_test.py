@@ -110,10 +110,11 @@ def test_chunk_floods(program, options):
 
 
 def test_more_connections_than_the_limit(program, options):
-    """As many as the limit says are served at once; each that goes makes room for one that waits,
-    and none is turned away."""
+    """As many as the limit says are accepted and served at once; each that goes makes room for one
+    that waits in the kernel, and none is turned away."""
     limit, count = 40, 400
     with attacked(program, options, "--max-connections", str(limit)) as server:
+        before = server.descriptors()
         waiting = connect(server, count)
         for client in waiting:
             client.sendall(GET)
@@ -124,6 +125,8 @@ def test_more_connections_than_the_limit(program, options):
             time.sleep(0.02)  # more would come now, if more came
             served = select.select(waiting, [], [], 0)[0]
             equal(len(served), now, f"served at once of {len(waiting)}")
+            accepted = server.descriptors() - before
+            check(accepted <= limit, f"no more are accepted: {accepted}")
             for client in served:
                 check(read_answer(client)[0].startswith(b"HTTP/1.1 200 "), "a whole answer")
                 client.close()

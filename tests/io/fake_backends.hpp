@@ -88,7 +88,6 @@ public:
         script_.changed.notify_all();
     }
     void attach(buffer_group& group) override { script_.attached.push_back(&group); }
-    void prepare_listener(int) override {}
 
 private:
     read_script& script_;

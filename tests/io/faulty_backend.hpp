@@ -18,10 +18,10 @@ namespace rota::io::test {
 /// What goes wrong, and how often what was done. Shared by all backends of a context.
 struct faults {
     std::mutex lock;
-    std::deque<int> accept_errors;          ///< errno values for the next accepts
+    std::deque<int> poll_errors;            ///< errno values for the next polls
     std::deque<int> receive_errors;         ///< ... receives
     std::deque<std::int32_t> send_errors;   ///< ... sends
-    std::array<std::atomic<int>, 4> arms{}; ///< by op_kind
+    std::array<std::atomic<int>, 3> arms{}; ///< by op_kind
     std::atomic<int> waits{0};
     std::atomic<int> sends{0};
 
@@ -45,8 +45,8 @@ public:
     void arm(operation& op) override {
         ++faults_->arms[static_cast<std::size_t>(op.kind)];
         int error = 0;
-        if (op.kind == op_kind::accept)
-            error = faults_->take(faults_->accept_errors);
+        if (op.kind == op_kind::poll)
+            error = faults_->take(faults_->poll_errors);
         if (op.kind == op_kind::receive)
             error = faults_->take(faults_->receive_errors);
         if (error != 0) {
@@ -75,7 +75,6 @@ public:
     }
     void wake() noexcept override { real_->wake(); }
     void attach(buffer_group& group) override { real_->attach(group); }
-    void prepare_listener(int fd) override { real_->prepare_listener(fd); }
 
 private:
     const std::unique_ptr<read_backend> real_;

@@ -217,6 +217,7 @@ public:
         where_ = endpoint::from(reinterpret_cast<sockaddr*>(&bound), length);
     }
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
+    [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
     [[nodiscard]] peer accept() const {
         for (;;) {
             const int fd = ::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC);

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <deque>
 
-#include <poll.h>
-
 #include "backend.hpp"
 #include "operation.hpp"
 #include "simulation.hpp"
@@ -23,8 +21,6 @@ namespace flags = rota::io::completion_flags;
 
 const char* name_of(op_kind kind) noexcept {
     switch (kind) {
-    case op_kind::accept:
-        return "accept";
     case op_kind::receive:
         return "receive";
     case op_kind::poll:
@@ -45,7 +41,6 @@ public:
 
     void enter_thread() override {}
     void attach(buffer_group& group) override { simulation::here().groups.push_back(&group); }
-    void prepare_listener(int) override {}
 
     void arm(operation& op) override {
         here().require(
@@ -100,7 +95,7 @@ private:
 
     static bool has_result(const operation& op) {
         const descriptor& d = *net().find(op.fd, name_of(op.kind));
-        if (op.kind == op_kind::accept)
+        if (d.listening)
             return d.shut || !d.backlog.empty();
         const link& l = *d.connected;
         if (op.kind == op_kind::poll)
@@ -123,14 +118,11 @@ private:
             return;
         }
         switch (f.op->kind) {
-        case op_kind::accept:
-            accept(index);
-            break;
         case op_kind::receive:
             receive(index);
             break;
         case op_kind::poll:
-            post(index, POLLOUT, 0);
+            post(index, static_cast<std::int32_t>(f.op->poll_events), 0);
             break;
         case op_kind::connect:
             here().fail("connect is not simulated");
@@ -147,11 +139,6 @@ private:
             return;
         --net().find(op.fd, name_of(op.kind))->armed;
         armed_.erase(armed_.begin() + static_cast<std::ptrdiff_t>(index));
-    }
-
-    void accept(std::size_t index) {
-        const int result = net().accept(armed_[index].op->fd);
-        post(index, result, result >= 0 && !here().rng().chance(50) ? flags::more : 0);
     }
 
     void receive(std::size_t index) {

@@ -56,6 +56,11 @@ descriptor* network::find(int fd, const char* call) {
     return &found->second;
 }
 
+std::size_t network::accepted() const noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        open_, [](const auto& each) { return each.second.connected != nullptr; }));
+}
+
 int network::open_socket() {
     const int fd = lowest_free();
     open_[fd];

@@ -85,6 +85,8 @@ public:
     descriptor* find(int fd, const char* call);
     [[nodiscard]] static bool is_mine(int fd) noexcept { return fd >= first_descriptor; }
     [[nodiscard]] std::size_t open_descriptors() const noexcept { return open_.size(); }
+    /// Clients that have been accepted, and whose descriptor is open.
+    [[nodiscard]] std::size_t accepted() const noexcept;
     /// Takes what there is room for. The bytes that it took, or -errno.
     int send(int fd, std::string_view bytes);
     [[nodiscard]] static bool can_send(const link& l, std::size_t buffer) noexcept;

@@ -77,8 +77,11 @@ void scenario::start(const served& s) {
 }
 
 void scenario::serve(const served& s) {
-    here().watch([&s] {
+    here().watch([this, &s] {
         here().require(s.connections() <= s.connections_max, "more connections than permits");
+        // In the end those who wait are accepted, because the kernel would reset them.
+        here().require(ending_ || simulation::here().net.accepted() <= s.connections_max,
+                       "a client is accepted without a permit");
     });
     start(s);
     random& r = here().rng();

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 
 #include <rota/executor.hpp>
@@ -34,26 +35,33 @@ private:
     int fd_;
 };
 
-/// A listening socket. accept() is for one routine at a time, of the worker that the listener was
-/// made for.
+/// A listening socket. accept() and ready() are for one routine at a time; they and try_accept()
+/// for routines of the worker that the listener was made for.
 ///
-/// The kernel's accept runs ahead of the program's by a bounded number of descriptors; beyond that
-/// clients wait in the backlog. When descriptors or memory run out (EMFILE, ENFILE, ENOBUFS,
-/// ENOMEM) accepting pauses and tries again every 50 ms; nothing is lost and nothing spins.
+/// Nobody is accepted before the program asks: until then clients wait in the kernel's backlog.
+/// When descriptors or memory run out (EMFILE, ENFILE, ENOBUFS, ENOMEM) accepting pauses and tries
+/// again every 50 ms; nothing is lost and nothing spins.
 class listener {
 public:
     /// Binds and listens. An old Unix socket file that nobody listens on is replaced, and the file
     /// is removed at the end. Throws std::system_error, with the address in its text. Called by a
     /// routine of `home`.
     listener(context& ctx, worker& home, const endpoint& address, listen_options options = {});
-    /// Closes the socket; what was accepted and not taken is closed too.
+    /// Closes the socket, and with it whoever was let in and not taken.
     ~listener();
     listener(const listener&) = delete;
     listener& operator=(const listener&) = delete;
 
     /// The next client. Throws operation_cancelled. After close(): std::system_error ECANCELED.
     task<accepted_socket> accept(std::source_location where = std::source_location::current());
-    /// Refuses new clients from now on; those already accepted can still be had from accept().
+    /// The next client if one waits, for who has to do something between his arrival and the
+    /// accept, as to get a place for him. Without one await ready() and try again: after some
+    /// clients in a row it gives none, so that others have their turn.
+    std::optional<accepted_socket> try_accept() noexcept;
+    /// Waits until it is worth a try_accept(). Throws as accept().
+    task<void> ready(std::source_location where = std::source_location::current());
+    /// Refuses new clients from now on. Those whom the kernel has let in already, 4096 at most,
+    /// are accepted at once, since it would reset them, and can still be had from accept().
     void close() noexcept;
     /// Where it listens: the port that the system chose, if it was 0.
     [[nodiscard]] endpoint local() const;
