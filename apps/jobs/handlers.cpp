@@ -42,9 +42,17 @@ bool has_lines(const request& req) {
            type == "application/jsonl" || type == "application/x-jsonlines";
 }
 
+void refuse_encoded(const request& req) {
+    const std::string_view encoding = req.header("Content-Encoding").value_or("identity");
+    if (encoding != "identity" && !encoding.empty())
+        throw problem(415, "unsupported_media_type",
+                      "the content must not be encoded or compressed");
+}
+
 task<std::string> read_json_text(const service* s, request* req) {
     if (has_lines(*req))
         throw problem(415, "unsupported_media_type", "the content has to be one JSON value");
+    refuse_encoded(*req);
     std::string text = co_await req->text(s->options().request_bytes_max);
     co_return std::move(text);
 }

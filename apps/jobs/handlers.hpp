@@ -48,6 +48,8 @@ using rota::http::response;
 /// As service::open(). Throws problem.
 [[nodiscard]] watched_ptr open_queue(service& s, std::string_view name);
 [[nodiscard]] bool has_lines(const request& req);
+/// Content is read as it comes. Throws problem if it would have to be decoded first.
+void refuse_encoded(const request& req);
 /// The content of a request whose content is one JSON value, whatever type it is said to have:
 /// curl and others name a form's unless they are told.
 [[nodiscard]] task<std::string> read_json_text(const service* s, request* req);

@@ -90,6 +90,7 @@ task<void> add_many_from(service* s, std::string queue, rota::http::body_reader*
 
 task<response> add_many(service* s, request* req) {
     std::string queue = queue_name(*req);
+    refuse_encoded(*req);
     if (req->header("Idempotency-Key"))
         throw problem(400, "invalid_request", "an Idempotency-Key is for one job, not for lines");
     rota::http::body_reader* const body = &req->body();

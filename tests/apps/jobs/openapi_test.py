@@ -283,6 +283,9 @@ def test_wrong_content(api):
             refused(api.send(name), 400, "bad_json", f"{name} without content")
         large = " " * BODY_BYTES_MAX + "{}"
         refused(api.send(name, large), 413, "content_too_large", name)
+        for content in operation["requestBody"]["content"]:
+            answer = api.send(name, "{}", {"Content-Type": content, "Content-Encoding": "gzip"})
+            refused(answer, 415, "unsupported_media_type", f"{name}: gzip as {content}")
         if LINES not in operation["requestBody"]["content"]:
             answer = api.send(name, "{}", {"Content-Type": LINES})
             refused(answer, 415, "unsupported_media_type", name)
