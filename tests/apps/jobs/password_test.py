@@ -78,7 +78,7 @@ def test_one_that_is_changed_while_it_runs(program, options, server):
                 server.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
                             "datname = 'changed' AND pid <> pg_backend_pid()")
                 answer = queue.add(3)
-                # One that is cut while it is used says that, the next attempt why there is no other.
+                # One that is cut while it is used says so, the next attempt why there is none.
                 return answer if FAILED in answer.json().get("detail", "") else None
             answer = eventually(refused, "the connections are gone")
             is_unavailable(answer, FAILED)
