@@ -51,7 +51,7 @@ end_signals::end_signals(std::chrono::milliseconds drain_timeout)
 
 end_signals::~end_signals() {
     thread_.request_stop();
-    ::pthread_kill(thread_.native_handle(), SIGTERM);
+    ::pthread_kill(thread_.native_handle(), SIGINT); // ends its wait
 }
 
 void end_signals::call(std::function<void()> drain) {

@@ -214,9 +214,9 @@ void context::parts::start() {
     workers->start();
 }
 
-context::context(context_options options) : parts_(parts::on_kernel(options)) { run(); }
+context::context(const context_options& options) : parts_(parts::on_kernel(options)) { run(); }
 
-context::context(context_options options, backend_source backends)
+context::context(const context_options& options, backend_source backends)
     : parts_(std::make_unique<parts>(options, options.reactor.backend, std::move(backends))) {
     run();
 }

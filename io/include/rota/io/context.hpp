@@ -37,10 +37,10 @@ public:
     /// one before it why it is not io_uring where that was not to be had. Throws std::runtime_error
     /// that says why when a backend that was asked for by name is not to be had, std::system_error
     /// when threads or rings cannot be made, std::invalid_argument for impossible options.
-    explicit context(context_options options = {});
+    explicit context(const context_options& options = {});
     /// As above with backends that do not come from the kernel, or not directly: a simulation, or
     /// one that fails on purpose (backend.hpp in io/src).
-    context(context_options options, backend_source backends);
+    context(const context_options& options, backend_source backends);
     ~context();
     context(const context&) = delete;
     context& operator=(const context&) = delete;
