@@ -15,7 +15,7 @@ struct problem : std::exception {
     [[nodiscard]] const char* what() const noexcept override { return detail.c_str(); }
 
     int status;
-    std::string_view code; ///< a word that programs can compare; static
+    std::string_view code; ///< a word that programs can compare; outlives this
     std::string detail;    ///< a sentence
     std::string members{}; ///< more members, as JSON: `"a":1,"b":2`
 };

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include <rota/http/error.hpp>
+#include <rota/http/status.hpp>
 
 #include "handlers.hpp"
 #include "openapi_json.hpp"
@@ -17,19 +17,17 @@ response describe_api() {
     return response::with_body(std::string(openapi_json), "application/json");
 }
 
-/// A word for content that could not be read.
-std::string_view code_of(const rota::http::http_error& e) {
-    switch (e.status()) {
-    case 408:
-        return "content_too_slow";
-    case 413:
-        return "content_too_large";
-    default:
-        return "bad_content";
-    }
+/// What is told of a request that no handler has answered. The code is the reason phrase: 404 is
+/// "not_found".
+response describe_failure(int status, std::string_view reason) {
+    const std::string_view phrase = rota::http::reason_phrase(status);
+    std::string code(phrase);
+    for (char& c : code)
+        c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c >= 'a' && c <= 'z' ? c : '_';
+    return to_response({status, code, std::string(reason.empty() ? phrase : reason)});
 }
 
-/// Around everything: what is refused is told as a problem.
+/// Around everything: what is refused here is told as a problem, too.
 task<response> with_problems(request& req, rota::http::next proceed) {
     std::optional<problem> refused;
     try {
@@ -40,8 +38,6 @@ task<response> with_problems(request& req, rota::http::next proceed) {
         refused = p;
     } catch (const store_error& e) {
         refused.emplace(503, "store_unavailable", e.what());
-    } catch (const rota::http::http_error& e) {
-        refused.emplace(e.status(), code_of(e), e.what());
     }
     co_return to_response(*refused);
 }
@@ -54,13 +50,7 @@ rota::http::router routes(service& served) {
     const auto by = [s](handler h) { return [s, h](request& req) { return h(s, &req); }; };
     rota::http::router result;
     result.use(with_problems)
-        .not_found([] {
-            return to_response({404, "not_found", "there is nothing at this path"});
-        })
-        .method_not_allowed([] {
-            return to_response(
-                {405, "method_not_allowed", "this path has other methods: see Allow"});
-        })
+        .error(describe_failure)
         .get("/openapi.json", [] { return describe_api(); })
         .get("/queues", by(show_queues))
         .get("/queues/{queue}", by(show_queue))

@@ -40,14 +40,26 @@ std::string describe(const std::exception_ptr& error) {
     }
 }
 
-} // namespace
-
-response error_answer(int status, const char* reason) {
+response plain_error(int status, const char* reason) {
     std::string text(reason_phrase(status));
     if (*reason != '\0')
         text.append(": ").append(reason);
     text += '\n';
     return response::text(std::move(text)).status(status);
+}
+
+} // namespace
+
+response error_answer(const error_page* page, int status, const char* reason) {
+    if (page == nullptr)
+        return plain_error(status, reason);
+    try {
+        response made = (*page)(status, reason);
+        if (!made.streamed())
+            return std::move(made.status(status));
+    } catch (...) { // the client is to have an answer
+    }
+    return plain_error(status, reason);
 }
 
 void report(const std::exception_ptr& error, const request& req,
@@ -63,13 +75,13 @@ void report(const std::exception_ptr& error, const request& req,
     }
 }
 
-response answer_to(const std::exception_ptr& error, const request& req, const std::stop_token& stop,
-                   bool client_gone, const session_hooks* hooks) {
+response answer_to(const std::exception_ptr& error, const request& req, const error_page* page,
+                   const std::stop_token& stop, bool client_gone, const session_hooks* hooks) {
     try {
         std::rethrow_exception(error);
     } catch (const http_error& e) {
         if (e.status() >= 400 && e.status() <= 599)
-            return error_answer(e.status(), e.what());
+            return error_answer(page, e.status(), e.what());
     } catch (const operation_cancelled&) {
         if (stop.stop_requested())
             throw;
@@ -79,7 +91,7 @@ response answer_to(const std::exception_ptr& error, const request& req, const st
     } catch (...) { // reported below
     }
     report(error, req, hooks);
-    return error_answer(500, "");
+    return error_answer(page, 500, "");
 }
 
 } // namespace rota::http

@@ -156,13 +156,15 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
         version[6] != '.' || !syntax::is_digit(version[7])) {
         return malformed;
     }
-    if (version[5] != '1' || version[7] > '1') {
-        return parse_error{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
+    const auto known = parse_method(name);
+    const bool spoken = version[5] == '1' && version[7] <= '1';
+    if (!spoken || !known) {
+        if (target.front() == '/') // else nobody can tell whose error page it gets
+            (void)set_path_and_query(target, head);
+        return spoken ? parse_error{501, "unknown method"}
+                      : parse_error{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
     }
     head.minor = static_cast<std::uint8_t>(version[7] - '0');
-    const auto known = parse_method(name);
-    if (!known)
-        return parse_error{501, "unknown method"};
     head.method = *known;
     return parse_target(target, head, plain);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "answers.hpp"
 #include "route_scopes.hpp"
 #include "route_tree.hpp"
 
@@ -23,20 +24,12 @@ task<response> answer_without_route(const request* req, const route_match* match
     co_return router::fallback(*req, *match);
 }
 
-task<response> answer_with_allow(request* req, const route_match* match) {
-    task<response> answering = match->answer->call(*req);
-    response answer = co_await std::move(answering);
-    if (!answer.headers().find("Allow"))
-        answer.header("Allow", match->allowed.to_string());
-    co_return std::move(answer);
-}
-
 task<response> dispatch_bare(request& req, const route_match& match) {
     if (match.target != nullptr)
         return match.target->handler->call(req);
     if (match.answer == nullptr)
         return answer_without_route(&req, &match);
-    return match.allowed.empty() ? match.answer->call(req) : answer_with_allow(&req, &match);
+    return match.answer->call(req);
 }
 
 task<response> last_step(const void* match, request& req) {
@@ -124,8 +117,8 @@ router& router::not_found(handler h) {
     return *this;
 }
 
-router& router::method_not_allowed(handler h) {
-    own().method_not_allowed.emplace(std::move(h));
+router& router::error(error_page page) {
+    own().error_page = std::move(page);
     return *this;
 }
 
@@ -160,23 +153,20 @@ route_match router::match(http::method method, std::string_view path) const {
 void router::find(http::method method, std::string_view path, route_match& found) const {
     tree_->find(method, path, found);
     if (found.target == nullptr)
-        miss(method, path, found);
+        miss(path, found);
 }
 
 /// Notes who answers where no route was found. Kept out of line, so that it costs those nothing for
 /// whom there is one.
-[[gnu::noinline, gnu::cold]] void router::miss(http::method method, std::string_view path,
-                                               route_match& found) const {
+[[gnu::noinline, gnu::cold]] void router::miss(std::string_view path, route_match& found) const {
     if (!found.allowed.empty()) {
         if (found.allowed.contains(method::get))
             found.allowed.insert(method::head);
         found.allowed.insert(method::options);
     }
-    const bool by_itself = !found.allowed.empty() && method == method::options;
-    const auto wanted =
-        found.allowed.empty() ? &route_scope::not_found : &route_scope::method_not_allowed;
     found.scope = nullptr;
     found.answer = nullptr;
+    found.page = nullptr;
     route_values values;
     for (const auto& each : scopes_) { // the last one has all paths
         if (!detail::is_under(path, each->prefix, values))
@@ -186,10 +176,22 @@ void router::find(http::method method, std::string_view path, route_match& found
             found.values = values;
             found.values.names = &each->parameters;
         }
-        const auto& h = (*each).*wanted;
-        if (found.answer == nullptr && h && !by_itself)
-            found.answer = &*h;
+        if (found.answer == nullptr && found.allowed.empty() && each->not_found)
+            found.answer = &*each->not_found;
+        if (found.page == nullptr && each->error_page)
+            found.page = &each->error_page;
     }
+}
+
+const error_page* router::error_page_for(const request_head& head) const {
+    request probe(head, nullptr);
+    const std::string_view path = probe.prepare_path();
+    route_values values;
+    for (const auto& each : scopes_) {
+        if (each->error_page && detail::is_under(path, each->prefix, values))
+            return &each->error_page;
+    }
+    return nullptr;
 }
 
 void router::resolve(request& req, route_match& found) const {
@@ -202,6 +204,7 @@ void router::resolve(request& req, route_match& found) const {
         found.allowed.insert(method::options);
         found.scope = &own();
         found.answer = nullptr;
+        found.page = nullptr;
         return;
     }
     find(req.method(), req.prepare_path(), found);
@@ -217,13 +220,12 @@ task<response> router::dispatch(request& req, const route_match& match) {
 
 response router::fallback(const request& req, const route_match& match) {
     if (match.allowed.empty())
-        return response::fixed("Not Found\n").status(404);
-    if (req.method() == method::options) {
-        return response(204).header("Allow", match.allowed.to_string());
-    }
-    return response::fixed("Method Not Allowed\n")
-        .status(405)
-        .header("Allow", match.allowed.to_string());
+        return error_answer(match.page, 404, "");
+    response answer =
+        req.method() == method::options ? response(204) : error_answer(match.page, 405, "");
+    if (!answer.headers().find("Allow"))
+        answer.header("Allow", match.allowed.to_string());
+    return answer;
 }
 
 } // namespace rota::http

@@ -307,13 +307,15 @@ task<session::progress> session::send_streamed(response* answer) {
 
 /// Answers what could not be read as a request; nothing can follow.
 void session::answer_bad_request(int status, const char* reason) {
-    answer_and_close(error_answer(status, reason));
+    answer_and_close(error_answer(routes_.error_page_for(parser_.head()), status, reason));
 }
 
 /// Answers a request without a look at what it is about.
 void session::answer_refused() {
-    response busy = error_answer(503, "the server has no room for requests now");
-    busy.header("Retry-After", "1");
+    response busy = error_answer(routes_.error_page_for(parser_.head()), 503,
+                                 "the server has no room for requests now");
+    if (!busy.headers().find("Retry-After"))
+        busy.header("Retry-After", "1");
     answer_and_close(busy);
 }
 
@@ -328,7 +330,8 @@ void session::answer_and_close(const response& answer) {
 }
 
 response session::answer_to_error(const std::exception_ptr& error) {
-    return answer_to(error, *request_, stop_, wire_.broken(), control_.hooks);
+    return answer_to(error, *request_, routes_.error_page_for(parser_.head()), stop_,
+                     wire_.broken(), control_.hooks);
 }
 
 void session::account(int status) {

@@ -284,19 +284,26 @@ def test_content_that_cannot_be_read_is_a_problem(server):
         head = f"POST {queue.path}/{what} HTTP/1.1\nHost: x\n"
         problem(raw(server, head + "Content-Length: 1048577\n\n"), 413, "content_too_large")
         chunked = head + "Transfer-Encoding: chunked\n\n"
-        problem(raw(server, chunked + "x\n"), 400, "bad_content")
+        problem(raw(server, chunked + "x\n"), 400, "bad_request")
         problem(raw(server, chunked + "100001\n"), 413, "content_too_large")
-        problem(raw(server, chunked + "0\n" + "a: b\n" * 100_000), 431, "bad_content")
+        problem(raw(server, chunked + "0\n" + "a: b\n" * 100_000), 431,
+                "request_header_fields_too_large")
     with RotaHttp(*server.started_as, "--body-timeout", "100ms") as hasty:
-        problem(raw(hasty, head + "Content-Length: 10\n\n"), 408, "content_too_slow")
+        problem(raw(hasty, head + "Content-Length: 10\n\n"), 408, "request_timeout")
 
 
-def test_what_is_no_request_is_told_in_plain_text(server):
+def test_what_is_no_request_is_a_problem(server):
     line = "GET /v1/queues HTTP/1.1\n"
-    for status, text in ((400, line + "\n"), (417, line + "Host: x\nExpect: all\n\n"),
-                         (414, f"GET /v1/{'q' * 100_000}"), (431, line + "a: b\n" * 100_000),
-                         (501, "FETCH /v1/queues HTTP/1.1\nHost: x\n\n"),
-                         (505, "GET /v1/queues HTTP/3.0\nHost: x\n\n")):
+    for status, code, text in (
+            (400, "bad_request", line + "\n"),
+            (400, "bad_request", line.replace("queues", "%zz") + "Host: x\n\n"),
+            (417, "expectation_failed", line + "Host: x\nExpect: all\n\n"),
+            (431, "request_header_fields_too_large", line + "a: b\n" * 100_000),
+            (501, "not_implemented", "FETCH /v1/queues HTTP/1.1\nHost: x\n\n"),
+            (505, "http_version_not_supported", "GET /v1/queues HTTP/3.0\nHost: x\n\n")):
+        problem(raw(server, text), status, code)
+    for status, text in ((400, "?\n"), (414, f"GET /v1/{'q' * 100_000}"),
+                         (501, "FETCH /v1x HTTP/1.1\nHost: x\n\n")):
         answer = raw(server, text)
         equal((answer.status, answer.headers["Content-Type"]),
               (status, "text/plain; charset=utf-8"), answer.body)

@@ -50,3 +50,23 @@ TEST_CASE("what is served is what is described") {
     CHECK(described() == registered());
     CHECK(described().size() == 17);
 }
+
+TEST_CASE("what no handler has answered is a problem by its reason phrase") {
+    memory_store rows;
+    service served(rows);
+    const rota::http::router all_routes = routes(served);
+    const auto miss = all_routes.match(rota::http::method::get, "/none");
+    REQUIRE(miss.page != nullptr);
+    const auto told = [&miss](int status, std::string_view reason) {
+        const rota::http::response made = (*miss.page)(status, reason);
+        CHECK(made.status() == status);
+        CHECK(made.headers().find("Content-Type") == "application/problem+json");
+        return std::string(made.body());
+    };
+    CHECK(told(500, "") == R"({"title":"Internal Server Error","status":500,)"
+                           R"("code":"internal_server_error","detail":"Internal Server Error"})"
+                           "\n");
+    CHECK(told(414, "too \"long\"") == R"({"title":"URI Too Long","status":414,)"
+                                       R"("code":"uri_too_long","detail":"too \"long\""})"
+                                       "\n");
+}

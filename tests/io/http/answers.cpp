@@ -23,8 +23,8 @@ TEST_CASE("what handlers throw becomes an answer") {
     const request req(head, nullptr);
     std::stop_source stop;
     const auto answer = [&](const auto& thrown, bool client_gone = false) {
-        const response made =
-            answer_to(std::make_exception_ptr(thrown), req, stop.get_token(), client_gone, &hooks);
+        const response made = answer_to(std::make_exception_ptr(thrown), req, nullptr,
+                                        stop.get_token(), client_gone, &hooks);
         return std::to_string(made.status()) + ' ' + std::string(made.body());
     };
     const std::error_code reset = std::make_error_code(std::errc::connection_reset);

@@ -34,6 +34,10 @@ private:
     std::uint16_t bits_ = 0;
 };
 
+/// Makes the answer to a request that failed, in place of a short text; `reason` is a few words, or
+/// empty. It is called by any worker at any time, and must not wait.
+using error_page = std::move_only_function<response(int status, std::string_view reason) const>;
+
 /// The part of the paths that one router speaks for: all of them, or those under the prefix that it
 /// was mounted at.
 struct route_scope {
@@ -41,7 +45,7 @@ struct route_scope {
     std::vector<std::string> parameters; // of the prefix
     middleware_chain chain;              // of all routers around it and its own, outermost first
     std::optional<handler> not_found;
-    std::optional<handler> method_not_allowed;
+    http::error_page error_page; // or none
 };
 
 /// A registered handler.
@@ -62,6 +66,7 @@ struct route_match {
     method_set allowed;                 // what the path would allow; empty if there is no such path
     const route_scope* scope = nullptr; // the innermost one
     const handler* answer = nullptr;    // null for the answer that routers have by themselves
+    const error_page* page = nullptr;   // what makes that one, or null
 };
 
 namespace detail {
@@ -80,7 +85,7 @@ class route_tree;
 ///
 /// HEAD is served by the GET handler if there is none of its own (the content is left out), OPTIONS
 /// is answered with Allow unless it is registered, another method of a known path gives 405 with
-/// Allow, the rest is 404: plain text, or what not_found() and method_not_allowed() say.
+/// Allow, the rest is 404: plain text, or what not_found() and error() say.
 class router {
 public:
     router();
@@ -109,9 +114,14 @@ public:
 
     /// Answers requests for unknown paths instead of a plain 404.
     router& not_found(handler h);
-    /// Answers requests for paths that have other methods, instead of a plain 405. Allow is added
-    /// unless the answer has one.
-    router& method_not_allowed(handler h);
+    /// Makes the answers to requests under this router's prefix that fail without a handler's own
+    /// answer: 404 unless not_found() gives it, 405, what a handler throws (http_error says its
+    /// status, else it is 500), and what the session refuses: 503, and, where it got as far as the
+    /// path, what cannot be read as a request or comes too slowly (400, 408, 413, 414, 417, 431,
+    /// 501, 505); where it did not, those are the outermost router's. Middleware does not see those
+    /// of handlers and sessions. The status is set, and so are Allow for 405 and Retry-After for
+    /// 503 unless the answer has them. If `page` throws, or streams, the answer is plain text.
+    router& error(error_page page);
 
     /// Takes over another router under a prefix, which may have parameters but neither a wildcard
     /// nor a slash at its end: its routes, its middleware, and what it says where no route is
@@ -122,7 +132,7 @@ public:
     /// parameter, segment by segment from the left; a mounted router before the one around it if it
     /// has no prefix, and of several at one prefix the first. Its middleware runs, and the
     /// parameters of its prefix have values. What it has no handler for is for the next one's, so
-    /// not_found() and method_not_allowed() do not count on their own router's middleware.
+    /// not_found() does not count on its own router's middleware.
     /// "OPTIONS *" belongs to the outermost router.
     router& mount(std::string_view prefix, router other);
 
@@ -143,6 +153,9 @@ public:
             return nullptr;
         return match.target->handler->as_plain();
     }
+    /// What makes the answer to a request that failed; null for plain text. The head may be
+    /// incomplete.
+    [[nodiscard]] const error_page* error_page_for(const request_head& head) const;
     /// Runs the middleware and what it leads to. `req`, `match` and the router outlive the task.
     [[nodiscard]] static task<response> dispatch(request& req, const route_match& match);
     /// The answer where no route was found and nobody else has one: OPTIONS, 404 or 405.
@@ -157,7 +170,7 @@ private:
     [[nodiscard]] const route_scope& own() const noexcept { return *scopes_.back(); }
     void insert(std::unique_ptr<route> added);
     void find(http::method method, std::string_view path, route_match& found) const;
-    void miss(http::method method, std::string_view path, route_match& found) const;
+    void miss(std::string_view path, route_match& found) const;
 
     std::vector<std::unique_ptr<route>> routes_;
     std::unique_ptr<detail::route_tree> tree_;

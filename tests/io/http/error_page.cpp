@@ -1,0 +1,197 @@
+// What router::error() makes of requests that fail, wherever they do.
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <rota/http/error.hpp>
+#include <rota/http/router.hpp>
+
+#include "session_driver.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::session_driver;
+
+/// "WHO STATUS REASON", and a field that only pages set.
+error_page page(std::string who) {
+    return [who = std::move(who)](int status, std::string_view reason) {
+        response made =
+            response::text(who + ' ' + std::to_string(status) + ' ' + std::string(reason));
+        made.header("Page", who);
+        return made;
+    };
+}
+
+response fail(const request& req) {
+    if (req.query("mine"))
+        throw http_error(409, "not twice");
+    throw std::runtime_error("secret");
+}
+
+router api() {
+    router made;
+    made.error(page("api"))
+        .get("/fail", fail)
+        .get("/wait", [](request& req) -> task<response> { co_return fail(req); })
+        .get("/stream", [] {
+            return response::stream(
+                [](body_writer&) -> task<void> { throw std::runtime_error("no"); });
+        });
+    return made;
+}
+
+router routes() {
+    router made;
+    made.get("/fail", fail).mount("/v1", api());
+    return made;
+}
+
+constexpr std::string_view keep = " HTTP/1.1\r\nHost: a\r\n\r\n";
+
+/// The answer of a new session that is sent `bytes`: its status and content.
+std::string answer_to(router served, std::string_view bytes) {
+    session_driver s(std::move(served));
+    const std::string answer = s.exchange(bytes);
+    REQUIRE(answer.starts_with("HTTP/1.1 "));
+    return answer.substr(9, 3) + ' ' + answer.substr(answer.find("\r\n\r\n") + 4);
+}
+
+std::string get(std::string_view target) {
+    return answer_to(routes(), "GET " + std::string(target) + std::string(keep));
+}
+
+} // namespace
+
+TEST_CASE("what a handler throws is told by the page of its path") {
+    for (const char* target : {"/v1/fail", "/v1/wait", "/v1/stream", "/%761/fail"}) {
+        CAPTURE(target);
+        CHECK(get(target) == "500 api 500 ");
+    }
+    CHECK(get("/v1/fail?mine") == "409 api 409 not twice");
+    CHECK(get("/v1/wait?mine") == "409 api 409 not twice");
+    CHECK(get("/fail") == "500 Internal Server Error\n");
+    CHECK(get("/v1/none") == "404 api 404 ");
+    CHECK(get("/v1%2Ffail") == "404 Not Found\n");
+}
+
+TEST_CASE("what a handler throws is reported, page or none") {
+    session_driver s(routes());
+    CHECK(s.exchange("GET /v1/fail" + std::string(keep)).starts_with("HTTP/1.1 500 "));
+    REQUIRE(s.errors().size() == 1);
+    CHECK(s.errors()[0] == "handler of GET /v1/fail threw: secret");
+    CHECK(s.log().back() == "GET /v1/fail 500");
+    CHECK(s.exchange("GET /v1/fail" + std::string(keep)).starts_with("HTTP/1.1 500 "));
+}
+
+TEST_CASE("what is no request is told by the page of its path as far as that was read") {
+    const auto told = [](std::string_view bytes) {
+        return answer_to(routes(), bytes).substr(0, 11);
+    };
+    CHECK(told("GET /v1/a HTTP/1.1\r\nHost: a\r\nx\r\n\r\n") == "400 api 400");
+    CHECK(told("GET /v1/a HTTP/1.1\r\n\r\n") == "400 api 400");
+    CHECK(told("GET /v1/a HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n") == "417 api 417");
+    CHECK(told("GET /v1/a HTTP/1.1\r\nHost: a\r\nA: " + std::string(100'000, 'a')) ==
+          "431 api 431");
+    CHECK(told("POST /v1/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x, chunked\r\n\r\n") ==
+          "501 api 501");
+    CHECK(told("FETCH /v1/a HTTP/1.1\r\n") == "501 api 501");
+    CHECK(told("FETCH /v1%zz/a HTTP/1.1\r\n") == "501 Not Imp");
+    CHECK(told("GET /v1/a HTTP/2.0\r\n") == "505 api 505");
+    CHECK(told("GET http://a/v1/a HTTP/1.1\r\nHost: a\r\nx\r\n\r\n") == "400 api 400");
+    CHECK(told("GET /a HTTP/1.1\r\nHost: a\r\nx\r\n\r\n") == "400 Bad Req");
+    CHECK(told("GET /v1/%zz HTTP/1.1\r\nHost: a\r\n\r\n") == "400 api 400");
+    CHECK(told("GET /v1/% HTTP/1.1\r\nHost: a\r\n\r\n") == "400 api 400");
+    CHECK(told("GET /" + std::string(100'000, 'a')) == "414 URI Too");
+    CHECK(told("\x01\r\n") == "400 Bad Req");
+}
+
+TEST_CASE("where there is no path the outermost page tells") {
+    const auto told = [](std::string_view bytes) {
+        router made = routes();
+        made.error(page("all"));
+        return answer_to(std::move(made), bytes).substr(0, 11);
+    };
+    CHECK(told("\x01\r\n") == "400 all 400");
+    CHECK(told("GET /" + std::string(100'000, 'a')) == "414 all 414");
+    CHECK(told("GET /fail" + std::string(keep)) == "500 all 500");
+    CHECK(told("PUT /fail" + std::string(keep)) == "405 all 405");
+    CHECK(told("GET /v1/fail" + std::string(keep)) == "500 api 500");
+}
+
+TEST_CASE("a request that comes too slowly, or ends too early, has a page") {
+    session_driver s(routes());
+    CHECK(s.exchange("GET /v1/a HTTP/1.1\r\nHo").empty());
+    s.advance(1h);
+    CHECK(s.receive().find("\r\n\r\napi 408 ") != std::string::npos);
+    session_driver half(routes());
+    CHECK(half.exchange("GET /v1/a HTTP/1.1\r\nHo").empty());
+    half.finish();
+    CHECK(half.receive().find("\r\n\r\napi 400 ") != std::string::npos);
+}
+
+TEST_CASE("while requests are refused the page of their path says so") {
+    for (const std::string target : {"/v1/fail", "/v1/none"}) {
+        CAPTURE(target);
+        session_driver s(routes());
+        s.refuse(true);
+        const std::string answer = s.exchange("GET " + target + std::string(keep));
+        CHECK(answer.starts_with("HTTP/1.1 503 "));
+        CHECK(answer.find("\r\nRetry-After: 1\r\n") != std::string::npos);
+        CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
+        CHECK(answer.find("\r\n\r\napi 503 ") != std::string::npos);
+    }
+    router patient;
+    patient.error([](int, std::string_view) { return response().header("Retry-After", "9"); });
+    session_driver s(std::move(patient));
+    s.refuse(true);
+    const std::string answer = s.exchange("GET /" + std::string(keep));
+    CHECK(answer.find("\r\nRetry-After: 9\r\n") != std::string::npos);
+    CHECK(answer.find("Retry-After: 1\r\n") == std::string::npos);
+}
+
+TEST_CASE("HEAD gets a page without its content, and a connection goes on behind a page") {
+    session_driver s(routes());
+    const std::string answer = s.exchange("HEAD /v1/fail" + std::string(keep));
+    CHECK(answer.starts_with("HTTP/1.1 500 "));
+    CHECK(answer.find("\r\nPage: api\r\n") != std::string::npos);
+    CHECK(answer.ends_with("\r\n\r\n"));
+    CHECK(s.exchange("GET /v1/none" + std::string(keep)).starts_with("HTTP/1.1 404 "));
+    CHECK_FALSE(s.ended());
+}
+
+TEST_CASE("a page may say what is allowed, but not that all is well") {
+    router made;
+    made.get("/", [] { return response(); }).error([](int status, std::string_view) {
+        response answer = response::text("?").status(200);
+        if (status == 405)
+            answer.header("Allow", "GET");
+        return answer;
+    });
+    session_driver s(std::move(made));
+    const std::string answer = s.exchange("PUT /" + std::string(keep));
+    CHECK(answer.starts_with("HTTP/1.1 405 "));
+    CHECK(answer.find("\r\nAllow: GET\r\n") != std::string::npos);
+    CHECK(answer.find("Allow: GET,") == std::string::npos);
+}
+
+TEST_CASE("where a page fails, or streams, there is plain text") {
+    router throwing;
+    throwing.get("/", fail).error(
+        [](int, std::string_view) -> response { throw std::runtime_error("worse"); });
+    CHECK(answer_to(std::move(throwing), "GET /" + std::string(keep)) ==
+          "500 Internal Server Error\n");
+    router streaming;
+    streaming.get("/", fail).error([](int, std::string_view) {
+        return response::stream([](body_writer& out) -> task<void> { co_await out.write("x"); });
+    });
+    CHECK(answer_to(std::move(streaming), "GET /" + std::string(keep)) ==
+          "500 Internal Server Error\n");
+}
+
+} // namespace rota::http
