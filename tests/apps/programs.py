@@ -112,6 +112,7 @@ def run_tests(namespace, *arguments):
     guard = threading.Timer(LIMIT_S, give_up)
     guard.daemon = True
     guard.start()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # children inherit it if nohup ignores it
     failed = []
     for name, function in tests:
         begin = time.monotonic()
