@@ -45,8 +45,6 @@ def parse_arguments():
     add("--payload", type=int, default=100, metavar="BYTES", help="default: %(default)s")
     add("--memory-jobs", type=int, metavar="N", help="default: 100000")
     add("--backlogs", type=numbers, metavar="LIST", help="default: 1000,100000,1000000")
-    add("--postgres-backlog", type=int, default=100_000, metavar="N",
-        help="the largest backlog for PostgreSQL, which takes long to fill (default: %(default)s)")
     add("--pin", action=argparse.BooleanOptionalAction, default=True,
         help="queues on one core, clients on another (default: pinned)")
     add("--no-postgres", action="store_true", help="without PostgreSQL")
@@ -81,7 +79,6 @@ def make_settings(options, folder):
         payload=options.payload,
         memory_jobs=options.memory_jobs or (10_000 if quick else 100_000),
         backlogs=options.backlogs or ([1_000, 10_000] if quick else [1_000, 100_000, 1_000_000]),
-        postgres_backlog=options.postgres_backlog,
         rota=options.rota.resolve(),
         jobload=options.jobload.resolve(),
         folder=folder,

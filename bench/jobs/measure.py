@@ -27,7 +27,6 @@ class Settings:
     payload: int
     memory_jobs: int
     backlogs: list
-    postgres_backlog: int  # the largest that it gets
     rota: Path
     jobload: Path
     folder: Path
@@ -134,13 +133,10 @@ def memory(settings, postgres, has_store):
 def backlog(settings, postgres, has_store):
     """The cost of a cycle beside so many jobs, half of them in progress."""
     stores = rota_stores(postgres if has_store else None)
-    sizes = {store: [size for size in settings.backlogs
-                     if store != "postgres" or size <= settings.postgres_backlog]
-             for store in stores}
     with ExitStack() as stack:
         queues = {}
         for store in stores:
-            for size in sizes[store]:
+            for size in settings.backlogs:
                 queue = RotaQueue(store, settings.rota, settings.folder,
                                   postgres if store == "postgres" else None, f"{store}, {size}")
                 with on_cores(settings.server_cores):
@@ -157,7 +153,7 @@ def backlog(settings, postgres, has_store):
         figures = interleaved(list(queues.values()), BACKLOG_CLIENTS, settings, "backlog")
     return {"clients": BACKLOG_CLIENTS, "seconds": settings.seconds, "rounds": settings.rounds,
             "payload": settings.payload, "sizes": settings.backlogs,
-            "stores": {store: {str(size): figures[f"{store}, {size}"] for size in sizes[store]}
+            "stores": {store: {str(size): figures[f"{store}, {size}"] for size in settings.backlogs}
                        for store in stores}}
 
 
