@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <rota/http/error.hpp>
 #include <rota/http/status.hpp>
 
 #include "handlers.hpp"
@@ -17,29 +18,43 @@ response describe_api() {
     return response::with_body(std::string(openapi_json), "application/json");
 }
 
+std::string_view words_for(int status, std::string_view reason) {
+    switch (status) {
+    case 404:
+        return "there is nothing at this path";
+    case 405:
+        return "this path has other methods: see Allow";
+    case 500:
+        return "the server has failed to answer this";
+    default:
+        return reason;
+    }
+}
+
 /// What is told of a request that no handler has answered. The code is the reason phrase: 404 is
 /// "not_found".
 response describe_failure(int status, std::string_view reason) {
-    const std::string_view phrase = rota::http::reason_phrase(status);
-    std::string code(phrase);
+    std::string code(rota::http::reason_phrase(status));
     for (char& c : code)
         c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c >= 'a' && c <= 'z' ? c : '_';
-    return to_response({status, code, std::string(reason.empty() ? phrase : reason)});
+    return to_response({status, code, std::string(words_for(status, reason))});
 }
 
 /// Around everything: what is refused here is told as a problem, too.
 task<response> with_problems(request& req, rota::http::next proceed) {
-    std::optional<problem> refused;
+    std::optional<response> refused;
     try {
         task<response> answering = proceed(req);
         response answer = co_await std::move(answering);
         co_return std::move(answer);
     } catch (const problem& p) {
-        refused = p;
+        refused = to_response(p);
     } catch (const store_error& e) {
-        refused.emplace(503, "store_unavailable", e.what());
+        refused = to_response({503, "store_unavailable", e.what()});
+    } catch (const rota::http::http_error& e) {
+        refused = describe_failure(e.status(), e.what());
     }
-    co_return to_response(*refused);
+    co_return std::move(*refused);
 }
 
 } // namespace

@@ -53,13 +53,10 @@ response plain_error(int status, const char* reason) {
 response error_answer(const error_page* page, int status, const char* reason) {
     if (page == nullptr)
         return plain_error(status, reason);
-    try {
-        response made = (*page)(status, reason);
-        if (!made.streamed())
-            return std::move(made.status(status));
-    } catch (...) { // the client is to have an answer
-    }
-    return plain_error(status, reason);
+    response made = (*page)(status, reason);
+    if (made.streamed())
+        return plain_error(status, reason);
+    return std::move(made.status(status));
 }
 
 void report(const std::exception_ptr& error, const request& req,
@@ -75,13 +72,22 @@ void report(const std::exception_ptr& error, const request& req,
     }
 }
 
-response answer_to(const std::exception_ptr& error, const request& req, const error_page* page,
-                   const std::stop_token& stop, bool client_gone, const session_hooks* hooks) {
+void report_page(const std::exception_ptr& error, const session_hooks* hooks) noexcept {
+    if (hooks == nullptr || !hooks->on_error)
+        return;
+    try {
+        hooks->on_error("error page threw: " + describe(error));
+    } catch (...) { // as above
+    }
+}
+
+failure failure_of(const std::exception_ptr& error, const request& req, const std::stop_token& stop,
+                   bool client_gone, const session_hooks* hooks) {
     try {
         std::rethrow_exception(error);
     } catch (const http_error& e) {
         if (e.status() >= 400 && e.status() <= 599)
-            return error_answer(page, e.status(), e.what());
+            return {e.status(), e.what()};
     } catch (const operation_cancelled&) {
         if (stop.stop_requested())
             throw;
@@ -91,7 +97,7 @@ response answer_to(const std::exception_ptr& error, const request& req, const er
     } catch (...) { // reported below
     }
     report(error, req, hooks);
-    return error_answer(page, 500, "");
+    return {500, ""};
 }
 
 } // namespace rota::http

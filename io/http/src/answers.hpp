@@ -10,19 +10,26 @@
 
 namespace rota::http {
 
-/// The answer to a request that cannot be served: what `page` makes of it; without one, or if it
-/// throws or streams, a short text with the reason.
+/// The answer to a request that cannot be served: what `page` makes of it; without one, or if that
+/// streams, a short text with the reason. Throws what the page throws.
 [[nodiscard]] response error_answer(const error_page* page, int status, const char* reason);
 
-/// The answer to what a handler threw: http_error says it itself, anything else is reported and
-/// becomes a 500 that tells the client nothing. Rethrows what ends the session instead:
+struct failure {
+    int status;
+    const char* reason; // a literal
+};
+
+/// What is to be told of what a handler threw: http_error says it itself, anything else is reported
+/// and becomes a 500 that tells the client nothing. Rethrows what ends the session instead:
 /// operation_cancelled if `stop` has been requested, and failures of a client that is gone.
-[[nodiscard]] response answer_to(const std::exception_ptr& error, const request& req,
-                                 const error_page* page, const std::stop_token& stop,
-                                 bool client_gone, const session_hooks* hooks);
+[[nodiscard]] failure failure_of(const std::exception_ptr& error, const request& req,
+                                 const std::stop_token& stop, bool client_gone,
+                                 const session_hooks* hooks);
 
 /// Reports what a handler threw.
 void report(const std::exception_ptr& error, const request& req,
             const session_hooks* hooks) noexcept;
+/// Reports what an error page threw.
+void report_page(const std::exception_ptr& error, const session_hooks* hooks) noexcept;
 
 } // namespace rota::http

@@ -159,7 +159,7 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
     const auto known = parse_method(name);
     const bool spoken = version[5] == '1' && version[7] <= '1';
     if (!spoken || !known) {
-        if (target.front() == '/') // else nobody can tell whose error page it gets
+        if (target.front() == '/') // says whose error page tells of it
             (void)set_path_and_query(target, head);
         return spoken ? parse_error{501, "unknown method"}
                       : parse_error{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};

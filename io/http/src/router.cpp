@@ -126,6 +126,7 @@ router& router::mount(std::string_view prefix, router other) {
     if (prefix.ends_with('/') || detail::parsed_pattern(prefix).wildcard) {
         throw std::invalid_argument("a prefix ends neither in a slash nor in a wildcard");
     }
+    other.own().outer = &own();
     for (const auto& each : other.scopes_) {
         each->prefix.insert(0, prefix);
         each->parameters = detail::parsed_pattern(each->prefix).parameters;
@@ -176,14 +177,23 @@ void router::find(http::method method, std::string_view path, route_match& found
             found.values = values;
             found.values.names = &each->parameters;
         }
-        if (found.answer == nullptr && found.allowed.empty() && each->not_found)
+        if (found.answer != nullptr || found.page != nullptr)
+            continue;
+        if (found.allowed.empty() && each->not_found) {
             found.answer = &*each->not_found;
-        if (found.page == nullptr && each->error_page)
+        } else if (each->error_page) {
             found.page = &each->error_page;
+        }
     }
 }
 
-const error_page* router::error_page_for(const request_head& head) const {
+const error_page* router::error_page_for(const request_head& head, const route_match* found) const {
+    if (found != nullptr && found->target != nullptr) {
+        const route_scope* scope = found->target->scope;
+        while (scope != nullptr && !scope->error_page)
+            scope = scope->outer;
+        return scope != nullptr ? &scope->error_page : nullptr;
+    }
     request probe(head, nullptr);
     const std::string_view path = probe.prepare_path();
     route_values values;

@@ -8,8 +8,6 @@
 #include <rota/http/error.hpp>
 #include <rota/routine.hpp>
 
-#include "answers.hpp"
-
 namespace rota::http {
 namespace {
 
@@ -195,7 +193,7 @@ response session::call(const handler::plain* function) {
     try {
         return function != nullptr ? (*function)(*request_) : router::fallback(*request_, match_);
     } catch (...) {
-        return answer_to_error(std::current_exception());
+        return error_answer(failure_of(std::current_exception()), &match_);
     }
 }
 
@@ -217,7 +215,7 @@ task<session::progress> session::answer_by_dispatch() {
         }
         counters_.requests_in_flight.subtract(1);
         if (error)
-            answer.emplace(answer_to_error(error));
+            answer.emplace(error_answer(failure_of(error), &match_));
     }
     if (answer->streamed())
         co_return co_await send_streamed(&*answer);
@@ -296,9 +294,9 @@ task<session::progress> session::send_streamed(response* answer) {
     // The client can tell by the missing end; without chunks or a length only by a reset.
     if (writer.started() && framing == content_framing::until_close)
         wire_.stream().abort();
-    const response instead = answer_to_error(error);
+    const failure what = failure_of(error);
     if (!writer.started()) {
-        append_small(instead);
+        append_small(error_answer(what, &match_));
         co_return progress::go_on;
     }
     account(answer->status());
@@ -307,13 +305,12 @@ task<session::progress> session::send_streamed(response* answer) {
 
 /// Answers what could not be read as a request; nothing can follow.
 void session::answer_bad_request(int status, const char* reason) {
-    answer_and_close(error_answer(routes_.error_page_for(parser_.head()), status, reason));
+    answer_and_close(error_answer({status, reason}, nullptr));
 }
 
 /// Answers a request without a look at what it is about.
 void session::answer_refused() {
-    response busy = error_answer(routes_.error_page_for(parser_.head()), 503,
-                                 "the server has no room for requests now");
+    response busy = error_answer({503, "the server has no room for requests now"}, nullptr);
     if (!busy.headers().find("Retry-After"))
         busy.header("Retry-After", "1");
     answer_and_close(busy);
@@ -329,9 +326,19 @@ void session::answer_and_close(const response& answer) {
     account(answer.status());
 }
 
-response session::answer_to_error(const std::exception_ptr& error) {
-    return answer_to(error, *request_, routes_.error_page_for(parser_.head()), stop_,
-                     wire_.broken(), control_.hooks);
+failure session::failure_of(const std::exception_ptr& error) {
+    return http::failure_of(error, *request_, stop_, wire_.broken(), control_.hooks);
+}
+
+/// What the error page of the route that was found, or of the path, makes of a failure.
+response session::error_answer(failure what, const route_match* found) {
+    try {
+        const error_page* const page = routes_.error_page_for(parser_.head(), found);
+        return http::error_answer(page, what.status, what.reason);
+    } catch (...) { // the client is to have an answer
+        report_page(std::current_exception(), control_.hooks);
+        return http::error_answer(nullptr, what.status, what.reason);
+    }
 }
 
 void session::account(int status) {

@@ -13,6 +13,7 @@
 #include <rota/http/session.hpp>
 #include <rota/worker.hpp>
 
+#include "answers.hpp"
 #include "drain_watch.hpp"
 #include "request_body.hpp"
 #include "request_parser.hpp"
@@ -75,6 +76,7 @@ private:
     [[nodiscard]] task<progress> send_large(response* answer);
     void answer_bad_request(int status, const char* reason);
     void answer_refused();
+    [[nodiscard]] response error_answer(failure what, const route_match* found);
     void answer_and_close(const response& answer);
     [[nodiscard]] bool refuses() const noexcept {
         return control_.refusing != nullptr && control_.refusing->load(std::memory_order_relaxed);
@@ -84,7 +86,7 @@ private:
     [[nodiscard]] exchange begin_answer(const response& answer) override;
     void consume_head() noexcept { wire_.consume(std::exchange(head_bytes_, 0)); }
     void account(int status);
-    [[nodiscard]] response answer_to_error(const std::exception_ptr& error);
+    [[nodiscard]] failure failure_of(const std::exception_ptr& error);
 
     // -- ending
     [[nodiscard]] task<progress> drop_body();

@@ -96,7 +96,7 @@ class Api:
         text = body.decode()
         if media_type == LINES:
             return [json.loads(line) for line in text.splitlines()]
-        return [text if media_type == "text/plain" else json.loads(text)]
+        return [json.loads(text)]
 
     def call(self, name, value=None, **more):
         """A request as it should be, with JSON as content if there is any."""

@@ -23,8 +23,9 @@ TEST_CASE("what handlers throw becomes an answer") {
     const request req(head, nullptr);
     std::stop_source stop;
     const auto answer = [&](const auto& thrown, bool client_gone = false) {
-        const response made = answer_to(std::make_exception_ptr(thrown), req, nullptr,
-                                        stop.get_token(), client_gone, &hooks);
+        const failure what =
+            failure_of(std::make_exception_ptr(thrown), req, stop.get_token(), client_gone, &hooks);
+        const response made = error_answer(nullptr, what.status, what.reason);
         return std::to_string(made.status()) + ' ' + std::string(made.body());
     };
     const std::error_code reset = std::make_error_code(std::errc::connection_reset);
@@ -70,6 +71,8 @@ TEST_CASE("a report that fails does no harm") {
     const request req(head, nullptr);
     report(std::make_exception_ptr(1), req, &hooks);
     report(std::make_exception_ptr(1), req, nullptr);
+    report_page(std::make_exception_ptr(1), &hooks);
+    report_page(std::make_exception_ptr(1), nullptr);
     SUCCEED();
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -78,6 +79,66 @@ TEST_CASE("what a handler throws is told by the page of its path") {
     CHECK(get("/fail") == "500 Internal Server Error\n");
     CHECK(get("/v1/none") == "404 api 404 ");
     CHECK(get("/v1%2Ffail") == "404 Not Found\n");
+}
+
+TEST_CASE("a page is that of the router whose handler it was") {
+    const auto told = [](std::string_view target) {
+        router first;
+        first.error(page("first")).get("/a", fail);
+        router second;
+        second.error(page("second")).get("/b", fail).get("/c/d", fail);
+        router silent;
+        silent.get("/e", fail);
+        second.mount("/c", std::move(silent));
+        router any;
+        any.error(page("any")).get("/a", fail);
+        router made;
+        made.error(page("all")).get("/x", fail).not_found([] {
+            return response::text("none").status(404);
+        });
+        made.mount("/v1", std::move(first))
+            .mount("/v1", std::move(second))
+            .mount("/{any}", std::move(any));
+        return answer_to(std::move(made), "GET " + std::string(target) + std::string(keep));
+    };
+    CHECK(told("/v1/a") == "500 first 500 ");
+    CHECK(told("/v1/b") == "500 second 500 ");
+    CHECK(told("/v1/c/d") == "500 second 500 ");
+    CHECK(told("/v1/c/e") == "500 second 500 ");
+    CHECK(told("/y/a") == "500 any 500 ");
+    CHECK(told("/x") == "500 all 500 ");
+    CHECK(told("/v1/none") == "404 first 404 "); // though there is a not_found() further out
+    CHECK(told("/y/none") == "404 any 404 ");
+    CHECK(told("/") == "404 none");
+}
+
+TEST_CASE("once a stream has begun there is no page") {
+    int made = 0;
+    router streaming;
+    streaming
+        .get("/late",
+             [] {
+                 return response::stream([](body_writer& out) -> task<void> {
+                     co_await out.write("x");
+                     co_await out.flush();
+                     throw std::runtime_error("no");
+                 });
+             })
+        .get("/early",
+             [] {
+                 return response::stream(
+                     [](body_writer&) -> task<void> { throw http_error(409, "not so"); });
+             })
+        .error([&made](int, std::string_view reason) {
+            ++made;
+            return response::text(std::string(reason));
+        });
+    session_driver s(std::move(streaming));
+    CHECK(s.exchange("GET /early" + std::string(keep)).ends_with("\r\n\r\nnot so"));
+    CHECK(made == 1);
+    CHECK(s.exchange("GET /late" + std::string(keep)).starts_with("HTTP/1.1 200 "));
+    CHECK(made == 1);
+    CHECK(s.errors().size() == 1);
 }
 
 TEST_CASE("what a handler throws is reported, page or none") {
@@ -180,12 +241,18 @@ TEST_CASE("a page may say what is allowed, but not that all is well") {
     CHECK(answer.find("Allow: GET,") == std::string::npos);
 }
 
-TEST_CASE("where a page fails, or streams, there is plain text") {
+TEST_CASE("where a page fails, which is reported, or streams, there is plain text") {
     router throwing;
     throwing.get("/", fail).error(
         [](int, std::string_view) -> response { throw std::runtime_error("worse"); });
-    CHECK(answer_to(std::move(throwing), "GET /" + std::string(keep)) ==
-          "500 Internal Server Error\n");
+    session_driver s(std::move(throwing));
+    CHECK(s.exchange("GET /" + std::string(keep)).ends_with("\r\n\r\nInternal Server Error\n"));
+    CHECK(s.errors() ==
+          std::vector<std::string>{"handler of GET / threw: secret", "error page threw: worse"});
+    CHECK(s.exchange("GET /none" + std::string(keep)).starts_with("HTTP/1.1 500 "));
+    CHECK(s.errors().size() == 4);
+    CHECK(s.exchange("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    CHECK(s.errors().back() == "error page threw: worse");
     router streaming;
     streaming.get("/", fail).error([](int, std::string_view) {
         return response::stream([](body_writer& out) -> task<void> { co_await out.write("x"); });

@@ -45,7 +45,8 @@ struct route_scope {
     std::vector<std::string> parameters; // of the prefix
     middleware_chain chain;              // of all routers around it and its own, outermost first
     std::optional<handler> not_found;
-    http::error_page error_page; // or none
+    http::error_page error_page;       // or none
+    const route_scope* outer{nullptr}; // of the router that this one was mounted in
 };
 
 /// A registered handler.
@@ -114,18 +115,20 @@ public:
 
     /// Answers requests for unknown paths instead of a plain 404.
     router& not_found(handler h);
-    /// Makes the answers to requests under this router's prefix that fail without a handler's own
-    /// answer: 404 unless not_found() gives it, 405, what a handler throws (http_error says its
-    /// status, else it is 500), and what the session refuses: 503, and, where it got as far as the
-    /// path, what cannot be read as a request or comes too slowly (400, 408, 413, 414, 417, 431,
-    /// 501, 505); where it did not, those are the outermost router's. Middleware does not see those
-    /// of handlers and sessions. The status is set, and so are Allow for 405 and Retry-After for
-    /// 503 unless the answer has them. If `page` throws, or streams, the answer is plain text.
+    /// Makes the answers to requests that fail without a handler's own answer: what a handler of
+    /// this router throws (http_error says its status, else it is 500) and, to what is under its
+    /// prefix, 404 unless not_found() gives it, 405, server::refuse()'s 503, and what cannot be
+    /// read as a request or comes too slowly (400, 408, 413, 414, 417, 431, 501, 505). A path that
+    /// was not reached counts as "/". Only 404 and 405 pass through middleware.
+    ///
+    /// The status is set, whatever the page sets; so are Allow for 405 and Retry-After for
+    /// refuse()'s 503 unless they are there. If the page throws, which is reported, or streams, the
+    /// answer is plain text.
     router& error(error_page page);
 
     /// Takes over another router under a prefix, which may have parameters but neither a wildcard
     /// nor a slash at its end: its routes, its middleware, and what it says where no route is
-    /// found. A route with the empty pattern becomes the prefix itself.
+    /// found or a request fails. A route with the empty pattern becomes the prefix itself.
     ///
     /// A request that no route is found for belongs to the router with the longest prefix that its
     /// path is under: "/v1" and "/v1/a" are under "/v1", "/v1x" is not. Text counts before a
@@ -154,8 +157,9 @@ public:
         return match.target->handler->as_plain();
     }
     /// What makes the answer to a request that failed; null for plain text. The head may be
-    /// incomplete.
-    [[nodiscard]] const error_page* error_page_for(const request_head& head) const;
+    /// incomplete; `found` is null if the way has not been looked for.
+    [[nodiscard]] const error_page* error_page_for(const request_head& head,
+                                                   const route_match* found) const;
     /// Runs the middleware and what it leads to. `req`, `match` and the router outlive the task.
     [[nodiscard]] static task<response> dispatch(request& req, const route_match& match);
     /// The answer where no route was found and nobody else has one: OPTIONS, 404 or 405.
