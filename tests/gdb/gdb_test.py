@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tools/gdb/rota.py on a core file.
 
-usage: gdb_test.py <rota.py> <program>      exits 77 where there is no gdb that may be used
+usage: gdb_test.py <rota.py> <program> <program with little debug info>
+Exits 77 where there is no gdb that may be used.
 """
 
 import re
@@ -35,7 +36,7 @@ def expect(pattern, output):
 
 
 def main():
-    script, program = sys.argv[1:]
+    script, program, with_little = sys.argv[1:]
     if shutil.which("gdb") is None:
         skip("there is no gdb")
     if "1" not in gdb("-ex", "python print(1)").split():
@@ -58,7 +59,11 @@ def main():
     expect(r"^worker 0: (parked|running), thread \d+$", seen)
     expect(r"^worker 1: running, runs holder#\d+, thread \d+$", seen)
     without = gdb("-ex", f"source {script}", "-ex", "rota routines", "/bin/true")
-    expect("no debug info of Rota here", without)
+    expect("no debug info of Rota here.*-femit-class-debug-always", without)
+    little = gdb("-ex", "break all_is_parked", "-ex", "run", "-ex", f"source {script}",
+                 "-ex", "rota routines", "-ex", "kill", with_little)
+    # All, if the libraries were compiled with it.
+    expect("^not enough debug info of Rota here: .*-femit-class-debug-always|^3 routines$", little)
 
 
 if __name__ == "__main__":

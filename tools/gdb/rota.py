@@ -5,14 +5,17 @@
 rota routines   every routine: its id, name, state and worker, and what it waits for, where
 rota workers    every worker that has routines, or had: its state, and what it runs
 
-The program needs debug info of Rota's types, that is, of one file that includes them. Nothing is
-called in it, so a core file does as well as a process.
+The program needs debug info of Rota's types: Rota compiled with -g, or one file that uses
+rota::runtime with -g and -femit-class-debug-always (clang: -fstandalone-debug). Nothing is called
+in it, so a core file does as well as a process.
 """
 
 import gdb
 
 BATON = {0: "parked", 1: "running", 2: "lent"}
 STATE = {0: "ready", 1: "running", 2: "blocked", 3: "stopped"}
+WANTED = ("Compile Rota with -g, or one file that uses rota::runtime with -g and "
+          "-femit-class-debug-always (clang: -fstandalone-debug).")
 ROUTINES_MAX = 10_000_000  # a list that has been overwritten need not end
 
 
@@ -41,7 +44,7 @@ def registries():
         kind = gdb.lookup_type("rota::routine_registry").pointer().pointer()
         at = gdb.parse_and_eval("(long)&'rota::detail::first_registry'").cast(kind).dereference()
     except gdb.error as error:
-        raise gdb.GdbError(f"no debug info of Rota here: {error}")
+        raise gdb.GdbError(f"no debug info of Rota here: {error} {WANTED}")
     while int(at) != 0:
         yield at.dereference()
         at = at["next_registry_"]
@@ -76,6 +79,18 @@ def describe(routine, latest):
     return f"{line} at {what} in {place}, {age} ms before the latest wait"
 
 
+class Looking(gdb.Command):
+    """A command that says what it lacks."""
+
+    def invoke(self, _argument, _from_tty):
+        try:
+            self.look()
+        except gdb.GdbError:
+            raise
+        except gdb.error as error:
+            raise gdb.GdbError(f"not enough debug info of Rota here: {error} {WANTED}")
+
+
 class Rota(gdb.Command):
     """Looks at the routines of Rota: rota routines, rota workers."""
 
@@ -83,13 +98,13 @@ class Rota(gdb.Command):
         super().__init__("rota", gdb.COMMAND_DATA, prefix=True)
 
 
-class Routines(gdb.Command):
+class Routines(Looking):
     """rota routines: every routine, and what it waits for."""
 
     def __init__(self):
         super().__init__("rota routines", gdb.COMMAND_DATA)
 
-    def invoke(self, _argument, _from_tty):
+    def look(self):
         found = all_routines()
         latest = max((number(r["since_ns_"]) for r in found), default=0)
         for routine in found:
@@ -97,13 +112,13 @@ class Routines(gdb.Command):
         print(f"{len(found)} routines")
 
 
-class Workers(gdb.Command):
+class Workers(Looking):
     """rota workers: their states, and what each of them runs."""
 
     def __init__(self):
         super().__init__("rota workers", gdb.COMMAND_DATA)
 
-    def invoke(self, _argument, _from_tty):
+    def look(self):
         routines = all_routines()
         node = gdb.lookup_type("rota::runnable")
         names = {int(r.cast(node).address): f"{string(r['name_'])}#{int(r['id_'])}"
