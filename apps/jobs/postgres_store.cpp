@@ -175,8 +175,9 @@ postgres_store::take(std::string queue, std::vector<take_request> wanted, time_m
     for (const take_request& each : wanted)
         max += each.max;
     const std::uint64_t bytes = wanted.size() * std::uint64_t{limits_.take_bytes_max};
+    const std::size_t weight = max + wanted.size() * weight_of_taker;
     rota::task<std::vector<std::vector<taken_job>>> taking = perform(
-        step_kind::takes, max + wanted.size() * weight_of_taker, now,
+        step_kind::takes, weight, now,
         [queue, max, bytes](postgres_needs& all) {
             all.queues[queue].take_max += max;
             all.queues[queue].take_bytes += bytes;

@@ -133,12 +133,13 @@ rota::task<void> service::end_leases() {
             const std::lock_guard guard(plan_lock_);
             planned_ = never; // what becomes due from here on is planned for
         }
-        time_ms next = now() + until_tried_again_ms;
+        std::optional<time_ms> due;
         try {
             rota::task<time_ms> passing = store_.pass_time(now());
-            next = co_await std::move(passing);
-        } catch (const store_error&) {
+            due = co_await std::move(passing);
+        } catch (const store_error&) { // is tried again
         }
+        time_ms next = due ? *due : now() + until_tried_again_ms;
         {
             const std::lock_guard guard(plan_lock_);
             next = planned_ = std::min(planned_, next);

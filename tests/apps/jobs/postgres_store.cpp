@@ -91,6 +91,13 @@ rota::task<void> run_all(std::vector<rota::task<void>> bodies) {
     co_await all.join();
 }
 
+rota::task<void> take_one(store* from, int* taken) {
+    rota::task<std::vector<std::vector<taken_job>>> taking =
+        from->take("q", {take_request{1, 0}}, now);
+    const std::vector<std::vector<taken_job>> got = co_await std::move(taking);
+    *taken += static_cast<int>(got.front().size());
+}
+
 } // namespace
 
 TEST_CASE("servers that share queues keep each job in one hand") {
@@ -258,6 +265,27 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
           plan(sql::lock_ids, "'q', 7"), plan(sql::find_job, "'q', 7")})
         CHECK_THAT(each, !ContainsSubstring(others));
     CHECK_THAT(plan(sql::lock_first, "'q', 7, 1000"), ContainsSubstring(others));
+}
+
+TEST_CASE("many consumers at once are served in several transactions") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    postgres_store store(schema.context(), schema.url(), {}, {.connections = 1});
+    constexpr int jobs = 300;
+    int added = 0;
+    schema.context().block_on(add_some(&store, 0, jobs, &added));
+    int taken = 0;
+    std::vector<rota::task<void>> takers;
+    takers.reserve(jobs);
+    for (int i = 0; i < jobs; ++i)
+        takers.push_back(take_one(&store, &taken));
+    schema.context().block_on(run_all(std::move(takers)));
+    CHECK(taken == jobs);
+    // Each would be in memory with up to take_bytes_max. Rows tell who wrote them.
+    CHECK_NOTHROW(
+        schema.run("DO $$ BEGIN IF EXISTS (SELECT FROM rota_jobs GROUP BY xmin::text "
+                   "HAVING count(*) > 100) THEN RAISE 'too many in one'; END IF; END $$"));
 }
 
 TEST_CASE("a store does with fewer connections than it would like") {
