@@ -88,9 +88,9 @@ std::size_t server::connections() const noexcept { return state_->clients.connec
 std::vector<io::endpoint> server::listening() const { return state_->clients.listening(); }
 
 void serve(router routes, const std::string& address, server_options options,
-           io::context_options context) {
+           const io::context_options& context) {
     options.listen.push_back(io::endpoint::parse(address));
-    io::context ctx(std::move(context));
+    io::context ctx(context);
     server serving(ctx, std::move(routes), std::move(options));
     serving.run_until_signalled();
 }

@@ -73,6 +73,6 @@ private:
 /// Everything in one call, for a main() of few lines: makes a context, serves `routes` on `address`
 /// until SIGINT, SIGTERM or SIGHUP, drains. Throws what server and io::context throw.
 void serve(router routes, const std::string& address, server_options options = {},
-           io::context_options context = {});
+           const io::context_options& context = {});
 
 } // namespace rota::http
