@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <rota/http/error.hpp>
 #include <rota/sleep.hpp>
@@ -88,25 +89,33 @@ response stream_lines(const request& req) {
 
 // --- /echo ---
 
+/// What has come of the content. Not one string: while that grows it has room for twice of what it
+/// holds, and leaves what it was behind.
+using pieces = std::vector<std::string>;
+
+void append(pieces& to, std::string_view bytes) {
+    while (!bytes.empty()) {
+        if (to.empty() || to.back().size() == echo_memory::step) {
+            to.emplace_back();
+            if (to.size() > 1)
+                to.back().reserve(echo_memory::step);
+        }
+        const std::string_view part = bytes.substr(0, echo_memory::step - to.back().size());
+        to.back().append(part);
+        bytes.remove_prefix(part.size());
+    }
+}
+
 /// Content that turns out to be too large cuts the connection: the answer has begun.
-task<void> echo_on(body_reader* from, std::string begin, body_writer* to) {
-    co_await to->write_owned(std::move(begin));
+task<void> echo_on(body_reader* from, pieces begin, body_writer* to) {
+    for (std::string& piece : begin)
+        co_await to->write_owned(std::move(piece));
     for (;;) {
         const std::string_view piece = co_await from->read();
         if (piece.empty())
             co_return;
         co_await to->write(piece);
     }
-}
-
-/// The beginning counts in `room` until all has been sent.
-response echo_as_it_comes(body_reader& from, std::string begin,
-                          std::shared_ptr<echo_memory::share> room, std::string_view type) {
-    const std::optional<std::uint64_t> length = from.length();
-    auto producer = [&from, begin = std::move(begin), room = std::move(room)](
-                        body_writer& to) mutable { return echo_on(&from, std::move(begin), &to); };
-    return length ? response::stream(*length, std::move(producer), type)
-                  : response::stream(std::move(producer), type);
 }
 
 /// Content is answered when its end has been seen, so that content which is bad or too large gets
@@ -116,25 +125,26 @@ task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_
     const std::string type(req->header("Content-Type").value_or("application/octet-stream"));
     body_reader& body = req->body();
     body.limit(bytes_max);
+    std::optional<std::uint64_t> length = body.length();
     const auto room = std::make_shared<echo_memory::share>(*memory);
-    std::string content;
-    for (;;) {
+    pieces content;
+    std::size_t kept = 0;
+    do {
         const std::string_view piece = co_await body.read();
-        if (piece.empty())
+        if (piece.empty()) {
+            length = kept;
             break;
-        content.append(piece);
-        if (!room->reach(content.size())) {
-            response streamed = echo_as_it_comes(body, std::move(content), room, type);
-            co_return std::move(streamed);
         }
-    }
+        append(content, piece);
+        kept += piece.size();
+    } while (room->reach(kept));
     // What it keeps counts until it has been sent.
-    const std::size_t length = content.size();
-    auto producer = [room, memory, content = std::move(content)](body_writer& to) mutable {
-        return to.write_owned(std::move(content));
+    auto producer = [&body, room, memory, content = std::move(content)](body_writer& to) mutable {
+        return echo_on(&body, std::move(content), &to);
     };
-    response whole = response::stream(length, std::move(producer), type);
-    co_return std::move(whole);
+    response answer = length ? response::stream(*length, std::move(producer), type)
+                             : response::stream(std::move(producer), type);
+    co_return std::move(answer);
 }
 
 } // namespace
