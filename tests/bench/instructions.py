@@ -107,7 +107,10 @@ class Baseline(unittest.TestCase):
 
     def test_three_percent(self):
         before = {"a": 1000.0, "b": 1000.0, "c": 1000.0}
-        worse = baseline.too_high({"a": 1029.0, "b": 1031.0, "c": 500.0, "new": 7.0}, before)
+        figures = {"a": 1029.0, "b": 1031.0, "c": 500.0, "new": 7.0}
+        self.assertEqual(baseline.too_high(figures, before, {"b": 0.04}), [])
+        self.assertEqual(len(baseline.too_high(figures, before, {"a": 0.02})), 2)
+        worse = baseline.too_high(figures, before)
         self.assertEqual(
             worse,
             ["b: 1031 instructions per request, +3.1% (1000 in the baseline, 3% allowed)"],
