@@ -15,6 +15,7 @@
 #include <rota/sleep.hpp>
 
 #include "echo_memory.hpp"
+#include "pieces.hpp"
 
 namespace rota_http {
 namespace {
@@ -89,25 +90,8 @@ response stream_lines(const request& req) {
 
 // --- /echo ---
 
-/// What has come of the content. Not one string: while that grows it has room for twice of what it
-/// holds, and leaves what it was behind.
-using pieces = std::vector<std::string>;
-
-void append(pieces& to, std::string_view bytes) {
-    while (!bytes.empty()) {
-        if (to.empty() || to.back().size() == echo_memory::step) {
-            to.emplace_back();
-            if (to.size() > 1)
-                to.back().reserve(echo_memory::step);
-        }
-        const std::string_view part = bytes.substr(0, echo_memory::step - to.back().size());
-        to.back().append(part);
-        bytes.remove_prefix(part.size());
-    }
-}
-
 /// Content that turns out to be too large cuts the connection: the answer has begun.
-task<void> echo_on(body_reader* from, pieces begin, body_writer* to) {
+task<void> echo_on(body_reader* from, std::vector<std::string> begin, body_writer* to) {
     for (std::string& piece : begin)
         co_await to->write_owned(std::move(piece));
     for (;;) {
@@ -127,21 +111,18 @@ task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_
     body.limit(bytes_max);
     std::optional<std::uint64_t> length = body.length();
     const auto room = std::make_shared<echo_memory::share>(*memory);
-    pieces content;
-    std::size_t kept = 0;
+    pieces content(echo_memory::step);
     do {
         const std::string_view piece = co_await body.read();
         if (piece.empty()) {
-            length = kept;
+            length = content.size();
             break;
         }
-        append(content, piece);
-        kept += piece.size();
-    } while (room->reach(kept));
+        content.append(piece);
+    } while (room->reach(content.size()));
     // What it keeps counts until it has been sent.
-    auto producer = [&body, room, memory, content = std::move(content)](body_writer& to) mutable {
-        return echo_on(&body, std::move(content), &to);
-    };
+    auto producer = [&body, room, memory, begin = std::move(content).take()](
+                        body_writer& to) mutable { return echo_on(&body, std::move(begin), &to); };
     response answer = length ? response::stream(*length, std::move(producer), type)
                              : response::stream(std::move(producer), type);
     co_return std::move(answer);

@@ -112,7 +112,8 @@ def run_tests(namespace, *arguments):
     guard = threading.Timer(LIMIT_S, give_up)
     guard.daemon = True
     guard.start()
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # children inherit it if nohup ignores it
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # by nohup, and children would inherit it
+        signal.signal(signal.SIGHUP, lambda *_: None)
     failed = []
     for name, function in tests:
         begin = time.monotonic()

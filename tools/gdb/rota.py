@@ -43,6 +43,8 @@ def registries():
     try:
         kind = gdb.lookup_type("rota::routine_registry").pointer().pointer()
         at = gdb.parse_and_eval("(long)&'rota::detail::first_registry'").cast(kind).dereference()
+    except gdb.MemoryError:
+        raise
     except gdb.error as error:
         raise gdb.GdbError(f"no debug info of Rota here: {error} {WANTED}")
     while int(at) != 0:
@@ -87,6 +89,8 @@ class Looking(gdb.Command):
             self.look()
         except gdb.GdbError:
             raise
+        except gdb.MemoryError as error:
+            raise gdb.GdbError(f"what should be there cannot be read: {error}")
         except gdb.error as error:
             raise gdb.GdbError(f"not enough debug info of Rota here: {error} {WANTED}")
 

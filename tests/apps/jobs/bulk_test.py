@@ -17,6 +17,7 @@ from rota_http import RotaHttp
 HEAD = (b"POST /v1/queues/%s/jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
         b"Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n")
 LINES = 200_000
+UNREAD_LINES_MAX = 2_000_000  # far more than fit into the kernel's buffers (tcp_rmem in tcp(7))
 SAME = b'{"key":"the same","payload":"%s"}\n'
 MEMORY_MAX = 48 << 20  # what a server with two workers uses more of, however many lines there are
 
@@ -127,10 +128,10 @@ def stop_reading(server, name, line):
     piece = chunk(line * 500)
     sent = 0
     # Nothing can be sent for a while: the server has stopped to read.
-    while sent < LINES and select.select([], [client], [], 1)[1]:
+    while sent < UNREAD_LINES_MAX and select.select([], [client], [], 1)[1]:
         client.sendall(piece)
         sent += 500
-    check(sent < LINES, "the server reads on though nobody reads what it says")
+    check(sent < UNREAD_LINES_MAX, "the server reads on though nobody reads what it says")
     return client, sent
 
 

@@ -110,6 +110,10 @@ TEST_CASE("a page is that of the router whose handler it was") {
     CHECK(told("/v1/none") == "404 first 404 "); // though there is a not_found() further out
     CHECK(told("/y/none") == "404 any 404 ");
     CHECK(told("/") == "404 none");
+    router made;
+    made.error(page("outer")).mount("/v1", api());
+    made.use([](request&, next) -> task<response> { throw http_error(401, "who?"); });
+    CHECK(answer_to(std::move(made), "GET /v1/fail" + std::string(keep)) == "401 api 401 who?");
 }
 
 TEST_CASE("once a stream has begun there is no page") {
