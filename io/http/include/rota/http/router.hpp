@@ -117,10 +117,10 @@ public:
     router& not_found(handler h);
     /// Makes the answers to requests that fail without a handler's own answer: what a handler of
     /// this router, or middleware around it, throws (http_error says its status, else it is 500)
-    /// and, to what is under its
-    /// prefix, 404 unless not_found() gives it, 405, server::refuse()'s 503, and what cannot be
-    /// read as a request or comes too slowly (400, 408, 413, 414, 417, 431, 501, 505). A path that
-    /// was not reached counts as "/". Only 404 and 405 pass through middleware.
+    /// and, to what is under its prefix, 404 unless not_found() gives it, 405, server::refuse()'s
+    /// 503, and what cannot be read as a request or comes too slowly (400, 408, 413, 414, 417, 431,
+    /// 501, 505). A path that was not reached counts as "/". Only 404 and 405 pass through
+    /// middleware.
     ///
     /// The status is set, whatever the page sets; so are Allow for 405 and Retry-After for
     /// refuse()'s 503 unless they are there. If the page throws, which is reported, or streams, the

@@ -50,10 +50,9 @@ public:
     [[nodiscard]] task<void> run();
     /// Begins to drain: no new clients, idle ones are closed, answers say "Connection: close".
     void drain() noexcept;
-    /// From now on, or no longer, requests are answered with 503, "Retry-After: 1"
-    /// (unless router::error() says another) and "Connection: close", whatever their path, for a
-    /// program that is short of something. What is
-    /// at work goes on.
+    /// From now on, or no longer, requests are answered with 503, "Retry-After: 1" (unless
+    /// router::error() says another) and "Connection: close", whatever their path, for a program
+    /// that is short of something. What is at work goes on.
     void refuse(bool on) noexcept;
     /// run() in the foreground, drained by SIGINT, SIGTERM or SIGHUP; for main().
     void run_until_signalled();
