@@ -9,7 +9,7 @@ from pathlib import Path
 
 from error import InstructionsError
 
-SLACK = 0.03
+SLACK = 0.05
 COMPILER = re.compile(rb"(?:GCC: \([^)\0]*\)|clang version) (\d+\.\d+\.\d+)")
 
 

@@ -27,7 +27,7 @@ std::string cpu_model() {
 }
 
 /// A JSON string (RFC 8259, section 7).
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') {
@@ -109,15 +109,15 @@ std::string as_json(const setting& s, const std::vector<figure>& figures) {
                    "{{\n  \"command\": {},\n  \"when\": {},\n  \"machine\": {{\"cpu\": {}, "
                    "\"cores\": {}, \"kernel\": {}}},\n  \"compiler\": {},\n  \"optimized\": {},\n"
                    "  \"figures\": [",
-                   quoted(s.command), quoted(s.when), quoted(s.cpu), s.cores, quoted(s.kernel),
-                   quoted(s.compiler), s.optimized);
+                   json_string(s.command), json_string(s.when), json_string(s.cpu), s.cores,
+                   json_string(s.kernel), json_string(s.compiler), s.optimized);
     const char* separator = "\n";
     for (const figure& f : figures) {
         fmt::format_to(to,
                        "{}    {{\"name\": {}, \"unit\": {}, \"median\": {:.3f}, \"lowest\": "
                        "{:.3f}, \"highest\": {:.3f}, \"iterations\": {}, \"repeats\": {}}}",
-                       separator, quoted(f.name), quoted(f.unit), f.median, f.lowest, f.highest,
-                       f.iterations, f.repeats);
+                       separator, json_string(f.name), json_string(f.unit), f.median, f.lowest,
+                       f.highest, f.iterations, f.repeats);
         separator = ",\n";
     }
     return out + "\n  ]\n}\n";

@@ -6,8 +6,9 @@ A spread is [median, lowest, highest] here, rounded to four digits that count.
 import json
 import statistics
 
-OURS = ("rota", "rota-per-worker", "floor", "target", "target-per-worker")
-SUBJECTS = ("rota", "rota-per-worker", "target")  # whose ratios to all the others are kept
+OURS = ("rota", "rota-per-worker", "rota-dedicated", "floor", "target", "target-per-worker")
+# Those whose ratios to all the others are kept.
+SUBJECTS = ("rota", "rota-per-worker", "rota-dedicated", "target")
 RATIOS = ("requests_per_second", "p50_us", "p99_us", "cpu_us_per_request")
 FIGURES = (
     "requests_per_second",

@@ -221,6 +221,7 @@ JUDGED = """Figures are rota's by the other's, the median of the ratios within r
 `rota-per-worker` for requests/s on two cores, of `target` where handlers work. Peers are all
 servers but ours, nginx too."""
 LEGEND = """Medians, in brackets the lowest and the highest round. `rota` is the sample app,
-`rota-per-worker` the same with a ring for each worker, `floor` no server but what the kernel takes
+`rota-per-worker` the same with a ring for each worker, `rota-dedicated` with threads that keep to
+receiving, working and sending, `floor` no server but what the kernel takes
 anyway, `target` and `target-per-worker` are Rota with work in its handlers. The others are told of
 in [peers](../peers/README.md)."""

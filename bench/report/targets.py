@@ -46,6 +46,10 @@ TWO = "plaintext-64-two-cores"
 GOALS = [
     *against_all("plaintext-64", "64 connections", 0.8),
     *against_all("plaintext-512", "512 connections", 0.8),
+    Goal(
+        "CPU/request, 64 connections, dedicated",
+        "plaintext-64", "rota-dedicated", "cpu_us_per_request", "<=", 0.95, "nginx",
+    ),
     Goal("CPU/request, two cores", TWO, "rota", "cpu_us_per_request", "<=", 0.7, "nginx"),
     Goal("requests/s, two cores", TWO, "rota-per-worker", RATE, ">=", 1.15, "nginx"),
     Goal("requests/s, two cores", TWO, "rota-per-worker", RATE, ">", 1, PEERS),

@@ -6,30 +6,23 @@ import datetime
 import json
 import os
 import platform
-import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 import jobs
 import report
 import requests
 import samples
+from server import END_S, Server, SoakError
 from world import FAULTS, World
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES_WANTED = 720  # in an hour one every 5 s
-START_S = 30
-END_S = 60
-
-
-class SoakError(Exception):
-    """Said to the user in one line."""
 
 
 def parse_arguments():
@@ -37,7 +30,7 @@ def parse_arguments():
         prog="./dev soak",
         description="Starts rota-http, drives all kinds of clients against it, and checks that "
         "every answer is right and that memory, descriptors and routines stay flat. Exits 1 if "
-        "not. docs/soak.md tells more.",
+        "not. docs/notes/soak.md tells more.",
     )
     add = parser.add_argument
     add("minutes", nargs="?", type=float, default=60.0, metavar="MINUTES",
@@ -65,46 +58,6 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-class Server:
-    """rota-http on a free port, stopped in the end."""
-
-    def __init__(self, options, folder):
-        self.log_path = options.log or Path(folder) / "log"
-        port_file = Path(folder) / "port"
-        self.command = [
-            str(options.rota), "--port", "0", "--port-file", str(port_file),
-            "--store", "memory",
-            "--header-timeout", f"{requests.HEADER_TIMEOUT_S}s", "--lease", jobs.LEASE,
-            "--max-body", str(requests.BODY_MAX), *options.option]
-        with self.log_path.open("wb") as log:
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.pid = self.process.pid
-        until = time.monotonic() + START_S
-        while not port_file.exists():
-            if self.process.poll() is not None or time.monotonic() > until:
-                self.end()
-                raise SoakError(f"the server does not start: {self.log_path.read_text()[-500:]}")
-            time.sleep(0.01)
-        self.port = int(port_file.read_text())
-
-    def end(self):
-        """The exit code, after SIGTERM."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        try:
-            return self.process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            return None
-
-    def log_levels(self):
-        """How many lines of each level the log has."""
-        found = re.findall(r"^\d\S+ (\w+) ", self.log_path.read_text(errors="replace"), re.M)
-        return dict(Counter(found))
-
-
 async def all_gone(world, pid, before):
     """A sample once nothing is left of the clients, or the last one when that takes too long."""
     until = time.monotonic() + END_S
@@ -121,6 +74,7 @@ async def soak(server, options, world):
         for path in ("/", "/plaintext", "/v1/queues"):
             await client.send(requests.get(path))
             await client.expect(200)
+    await jobs.prepare(world)
     seconds = options.minutes * 60
     before = await samples.take_sample(world, server.pid)
     taken = []

@@ -104,7 +104,7 @@ def post(path, content, *fields):
 
 
 def head(method, path, *fields):
-    lines = [f"{method} {path} HTTP/1.1", "Host: soak", *fields]
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *fields]
     return "".join(line + "\r\n" for line in lines).encode() + b"\r\n"
 
 
