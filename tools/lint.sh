@@ -16,7 +16,7 @@ skip() { printf 'lint: skipped %s\n' "$*"; }
 
 cpp_files() {
     local folder folders=()
-    for folder in framework io apps bench tests; do
+    for folder in framework io apps bench examples tests; do
         [ ! -d "$folder" ] || folders+=("$folder")
     done
     find "${folders[@]}" -type f \( -name '*.cpp' -o -name '*.hpp' \) "$@" -print0 | sort -z
@@ -66,8 +66,8 @@ cppcheck_sources() {
         --suppress=missingReturn --suppress=passedByValue --suppress=accessMoved \
         --error-exitcode=1 \
         --template='{file}:{line}: {id}: {message}' -j "${JOBS:-$(nproc)}" \
-        -I framework/include -I io/include -I io/http/include -I apps \
-        framework/src io/src io/http/src apps bench -i bench/peers -i bench/micro/peers
+        -I framework/include -I json/include -I io/include -I io/http/include -I apps \
+        framework/src json/src io/src io/http/src apps bench -i bench/peers -i bench/micro/peers
 }
 
 if [ "${1:-}" = --format ]; then

@@ -11,7 +11,9 @@ packages_build=(
     libcli11-dev 'libyyjson-dev>=0.8' 'catch2>=3' libsqlite3-dev
     libpq-dev libssl-dev
 )
-packages_test=(cmake make python3 curl gdb nodejs postgresql chromium chromium-driver)
+packages_test=(
+    cmake make python3 curl gdb nodejs postgresql chromium chromium-driver redis-tools
+)
 packages_bench=(wrk nginx python3 valgrind linux-perf)
 packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
 # Of bench/peers/peers.json: the whole bench does without those that cannot be had, and says so.
@@ -25,7 +27,7 @@ packages_clang=(clang-19 libclang-rt-19-dev)
 packages_format=(clang-format)
 packages_lint=(git shellcheck cppcheck clang-tidy-19 "${packages_clang[@]}" "${packages_format[@]}")
 # Called otherwise elsewhere, or only to compare with: what needs them does without.
-dispensable=" gdb linux-perf postgresql redis-server chromium chromium-driver "
+dispensable=" gdb linux-perf postgresql redis-server redis-tools chromium chromium-driver "
 dispensable+="${packages_peers[*]} "
 with_wrap=' liburing-dev libllhttp-dev libspdlog-dev libfmt-dev catch2 libcli11-dev libyyjson-dev '
 
