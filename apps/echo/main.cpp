@@ -1,12 +1,10 @@
 // rota-echo: sends every line back to whoever sent it. The smallest complete server.
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
-#include <rota/io/context.hpp>
 #include <rota/io/server.hpp>
 
 namespace {
@@ -34,14 +32,5 @@ int main(int argc, char** argv) {
         std::fputs(usage, argc > 2 ? stderr : stdout);
         return argc > 2 ? 2 : 0;
     }
-    try {
-        rota::io::server_options options;
-        options.listen = {rota::io::endpoint::parse(argc == 2 ? argv[1] : "127.0.0.1:7007")};
-        rota::io::context context;
-        rota::io::server server(context, echo_lines, options);
-        rota::io::run_until_signalled(context, server);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "rota-echo: %s\n", e.what());
-        return 1;
-    }
+    return rota::io::serve(echo_lines, argc == 2 ? argv[1] : "127.0.0.1:7007");
 }

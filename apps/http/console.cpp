@@ -22,13 +22,21 @@
 #include "index_html.hpp"
 #include "jobs_js.hpp"
 #include "main_js.hpp"
+#include "queue_list_js.hpp"
 #include "queues_js.hpp"
+#include "raw_js.hpp"
+#include "spark_js.hpp"
 #include "taken_js.hpp"
+#include "token_js.hpp"
+#include "trends_js.hpp"
 
 namespace rota_http {
 namespace {
 
+using rota::http::error_page;
+using rota::http::guard;
 using rota::http::literal;
+using rota::http::method;
 using rota::http::request;
 using rota::http::response;
 
@@ -65,8 +73,13 @@ std::vector<console_file> all_files() {
         {"index.html", html, console::index_html_bytes},
         {"jobs.js", script, console::jobs_js_bytes},
         {"main.js", script, console::main_js_bytes},
+        {"queue_list.js", script, console::queue_list_js_bytes},
         {"queues.js", script, console::queues_js_bytes},
+        {"raw.js", script, console::raw_js_bytes},
+        {"spark.js", script, console::spark_js_bytes},
         {"taken.js", script, console::taken_js_bytes},
+        {"token.js", script, console::token_js_bytes},
+        {"trends.js", script, console::trends_js_bytes},
     };
     for (console_file& each : all)
         each.etag = etag_of(each.content.text);
@@ -96,34 +109,85 @@ bool names(std::string_view field, std::string_view etag) {
     return false;
 }
 
-response serve(const console_file& file, const request& req) {
-    const auto known = req.header("If-None-Match");
-    response answer = known && names(*known, file.etag) ? response(304)
-                                                        : response::fixed(file.content, file.type);
-    answer.header("ETag", file.etag).header("Cache-Control", "no-cache");
+response with_policy(response answer) {
     answer.header("Content-Security-Policy", policy).header("X-Content-Type-Options", "nosniff");
     answer.header("Referrer-Policy", "no-referrer");
     return answer;
 }
 
-using files = std::shared_ptr<const std::vector<console_file>>;
-
-response serve_named(const files& all, std::string_view name, const request& req) {
-    const auto found = std::ranges::find(*all, name, &console_file::name);
-    if (found == all->end())
-        throw rota::http::http_error(404, "the console has no such file");
-    return serve(*found, req);
+response serve(const console_file& file, const request& req) {
+    const auto known = req.header("If-None-Match");
+    response answer = known && names(*known, file.etag) ? response(304)
+                                                        : response::fixed(file.content, file.type);
+    answer.header("ETag", file.etag).header("Cache-Control", "no-cache");
+    return with_policy(std::move(answer));
 }
+
+using files = std::vector<console_file>;
+
+const console_file& find(const files& all, std::string_view name) {
+    const auto found = std::ranges::find(all, name, &console_file::name);
+    if (found == all.end())
+        throw rota::http::http_error(404, "the console has no such file");
+    return *found;
+}
+
+/// Whether a browser is to show the answer, not a program to read it.
+bool is_navigation(const request& req) {
+    return req.header("Accept").value_or("").find("text/html") != std::string_view::npos;
+}
+
+/// What the console's handlers share.
+struct guarded_files {
+    std::shared_ptr<const guard> by;
+    files all = all_files();
+
+    /// The page; also as the content of a 401, so that it can ask for a token.
+    [[nodiscard]] response page(const request& req) const {
+        const auto refused = by->check(req);
+        if (!refused)
+            return serve(find(all, "index.html"), req);
+        if (refused->status != 401 || !is_navigation(req))
+            return guard::answer(*refused, {});
+        const error_page shown = [this](int status, std::string_view) {
+            response asking = response::fixed(find(all, "index.html").content, html);
+            asking.header("Cache-Control", "no-store").header("Vary", "Accept").status(status);
+            return with_policy(std::move(asking));
+        };
+        return guard::answer(*refused, shown);
+    }
+
+    [[nodiscard]] response other_method(const request& req) const {
+        const auto refused = by->check(req);
+        if (refused)
+            return guard::answer(*refused, {});
+        response answer = response::text("Method Not Allowed\n").status(405);
+        if (req.method() == method::options)
+            answer = response(204);
+        answer.header("Allow", "GET, HEAD, OPTIONS");
+        return answer;
+    }
+
+    /// What the page needs before there is a token.
+    [[nodiscard]] response file(const request& req) const {
+        const auto refused = by->check_browser(req);
+        if (refused)
+            return guard::answer(*refused, {});
+        return serve(find(all, req.param("file")), req);
+    }
+};
 
 } // namespace
 
-void add_console(rota::http::router& to) {
-    const files all = std::make_shared<const std::vector<console_file>>(all_files());
-    to.get("/", [all](const request& req) {
-          return serve_named(all, "index.html", req);
-      }).get("/console/{file}", [all](const request& req) {
-        return serve_named(all, req.param("file"), req);
-    });
+void add_console(rota::http::router& to, std::shared_ptr<const guard> by) {
+    const auto shared = std::make_shared<const guarded_files>(std::move(by));
+    // The page is at a path of its own, not in a router of its own, whose guard would surround it.
+    for (const method m : {method::post, method::put, method::patch, method::delete_,
+                           method::options, method::trace})
+        to.add(m, "/", [shared](const request& req) { return shared->other_method(req); });
+    to.get("/", [shared](const request& req) {
+          return shared->page(req);
+      }).get("/console/{file}", [shared](const request& req) { return shared->file(req); });
 }
 
 } // namespace rota_http

@@ -2,23 +2,52 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "inspection_json.hpp"
 #include "live.hpp"
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace rota_http {
 namespace {
 
 using rota::http::response;
 
+/// Of very many queues the times of so many are told, in 32 lines each.
+constexpr std::size_t queues_timed_max = 200;
+
 response health(const inspected& of) {
     if (of.server->drain_token().stop_requested())
         return response::fixed("draining\n").status(503);
     return response::fixed("ok\n");
+}
+
+response readiness_response(bool ready, std::string_view reason) {
+    std::string body;
+    rota::json::writer w(body);
+    w.begin_object().member("ready", ready);
+    if (!ready)
+        w.member("reason", reason);
+    w.end_object();
+    body += '\n';
+    response answer = response::json(std::move(body));
+    answer.header("Cache-Control", "no-store");
+    if (!ready)
+        answer.status(503).header("Retry-After", "1");
+    return answer;
+}
+
+/// Waits two seconds at most: store_watch.
+rota::task<response> readiness(const inspected* of) {
+    if (of->server->drain_token().stop_requested())
+        co_return readiness_response(false, "draining");
+    const jobs::store_state store = co_await of->queues->watch().state();
+    co_return readiness_response(store.up, store.reason);
 }
 
 response tasks(const inspected& of) {
@@ -31,12 +60,21 @@ rota::task<response> metrics(const inspected* from) {
     const inspected& of = *from;
     rota::runtime& workers = of.context->workers();
     figures f;
-    rota::task<std::vector<jobs::queue_info>> asking = queues_of(of.queues);
-    f.queues = co_await std::move(asking);
+    jobs::service& queues = *of.queues;
+    const std::shared_ptr<const jobs::store_watch::queues_seen> seen =
+        co_await queues.watch().queues();
+    f.store = co_await queues.watch().state();
+    if (seen) {
+        f.queues = seen->queues;
+        const std::chrono::duration<double> age = jobs::store_watch::clock::now() - seen->at;
+        f.queues_age_s = age.count();
+        f.now = queues.now() - static_cast<jobs::time_ms>(age.count() * 1e3);
+    }
+    f.times = queues.times(queues_timed_max);
     f.http = of.server->metrics();
     f.workers = workers.workers();
     f.routines = workers.routine_count();
-    f.blocked = workers.blocked().size();
+    f.blocked = workers.blocked_count();
     co_return response::with_body(metrics_text(f), "text/plain; version=0.0.4; charset=utf-8");
 }
 
@@ -46,18 +84,22 @@ void add_inspection(rota::http::router& to, const inspected& of) {
     const inspected* const from = &of;
     to.get("/metrics", [from](rota::http::request&) { return metrics(from); })
         .get("/healthz", [from] { return health(*from); })
-        .get("/debug/tasks", [from] { return tasks(*from); });
-    add_live(to, of);
+        .get("/readyz", [from](rota::http::request&) { return readiness(from); });
+}
+
+rota::http::router debug_routes(const inspected& of) {
+    rota::http::router result;
+    result.get("/tasks", [from = &of] { return tasks(*from); });
+    add_live(result, of);
+    return result;
 }
 
 rota::task<std::vector<jobs::queue_info>> queues_of(jobs::service* service) {
+    const std::shared_ptr<const jobs::store_watch::queues_seen> seen =
+        co_await service->watch().queues();
     std::vector<jobs::queue_info> all;
-    try {
-        rota::task<std::vector<jobs::queue_info>> asking =
-            service->backing().queues(service->now());
-        all = co_await std::move(asking);
-    } catch (const jobs::store_error&) {
-    }
+    if (seen)
+        all = seen->queues;
     co_return std::move(all);
 }
 
@@ -72,23 +114,40 @@ task_list list_tasks(rota::runtime& of) {
         if (running.id != 0)
             all.running.push_back(std::move(running));
     }
-    all.blocked = of.blocked();
+    all.waits = of.blocked_map().groups();
     all.routines = of.routine_count();
     return all;
+}
+
+std::size_t task_list::blocked_count() const noexcept {
+    std::size_t count = 0;
+    for (const rota::blocked_group& group : waits)
+        count += group.waiters.size();
+    return count;
 }
 
 std::string tasks_json(const task_list& tasks, std::size_t limit,
                        std::chrono::steady_clock::time_point now) {
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     w.begin_object().member("routines", tasks.routines).key("running").begin_array();
     for (const rota::blocked_routine& r : tasks.running)
         write_routine(w, r, now);
     w.end_array().key("blocked").begin_array();
-    const std::size_t listed = std::min(limit, tasks.blocked.size());
-    for (std::size_t i = 0; i < listed; ++i)
-        write_routine(w, tasks.blocked[i], now);
-    w.end_array().member("truncated", listed < tasks.blocked.size()).key("workers").begin_array();
+    std::size_t left = limit;
+    std::size_t groups = 0;
+    for (; groups < tasks.waits.size() && left != 0; ++groups) {
+        for (const rota::blocked_routine& r : first_of(tasks.waits[groups], left))
+            write_routine(w, r, now);
+        left -= std::min(left, tasks.waits[groups].waiters.size());
+    }
+    w.end_array().member("truncated", tasks.blocked_count() > limit).key("waits").begin_array();
+    left = limit;
+    for (const rota::blocked_group& group : std::span(tasks.waits).first(groups)) {
+        write_group(w, group, left, now);
+        left -= std::min(left, group.waiters.size());
+    }
+    w.end_array().key("workers").begin_array();
     for (const rota::worker_status& status : tasks.workers)
         write_worker(w, status);
     w.end_array().end_object();
@@ -100,7 +159,7 @@ std::vector<std::string> tasks_lines(const task_list& tasks, std::size_t limit,
                                      std::chrono::steady_clock::time_point now) {
     std::vector<std::string> lines;
     lines.push_back(fmt::format("tasks: {} routines, {} running, {} blocked", tasks.routines,
-                                tasks.running.size(), tasks.blocked.size()));
+                                tasks.running.size(), tasks.blocked_count()));
     for (const rota::worker_status& w : tasks.workers) {
         lines.push_back(fmt::format("  worker {}: {}{}, {} routines, {} connections, {} runnable",
                                     w.index, to_string(w.state), w.draining ? ", draining" : "",
@@ -111,14 +170,20 @@ std::vector<std::string> tasks_lines(const task_list& tasks, std::size_t limit,
             fmt::format("  {}#{} on worker {}: running{}", r.name, r.id, r.worker,
                         r.what.empty() ? "" : ", last at " + r.what + " in " + place_of(r)));
     }
-    const std::size_t listed = std::min(limit, tasks.blocked.size());
-    for (std::size_t i = 0; i < listed; ++i) {
-        const rota::blocked_routine& r = tasks.blocked[i];
-        lines.push_back(fmt::format("  {}#{} on worker {}: {} in {} for {} ms", r.name, r.id,
-                                    r.worker, r.what, place_of(r), age_ms(r, now)));
+    std::size_t left = limit;
+    for (const rota::blocked_group& group : tasks.waits) {
+        if (left == 0)
+            break;
+        const rota::blocked_routine& first = group.waiters.front();
+        lines.push_back(fmt::format("  {} in {}: {} waiting", first.what, place_of(first),
+                                    group.waiters.size()));
+        for (const rota::blocked_routine& r : first_of(group, left))
+            lines.push_back(fmt::format("    {}#{} on worker {} for {} ms", r.name, r.id, r.worker,
+                                        age_ms(r, now)));
+        left -= std::min(left, group.waiters.size());
     }
-    if (listed < tasks.blocked.size())
-        lines.push_back(fmt::format("  and {} more", tasks.blocked.size() - listed));
+    if (tasks.blocked_count() > limit)
+        lines.push_back(fmt::format("  and {} more", tasks.blocked_count() - limit));
     return lines;
 }
 

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include <rota/blocked_tasks.hpp>
 #include <rota/runtime.hpp>
 
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace rota_http {
 
@@ -20,8 +23,14 @@ namespace rota_http {
 /// For how long it has waited; not below 0.
 [[nodiscard]] std::int64_t age_ms(const rota::blocked_routine& r,
                                   std::chrono::steady_clock::time_point now);
-void write_routine(json::writer& w, const rota::blocked_routine& r,
+/// The longest waiters of a group, `limit` at most.
+[[nodiscard]] std::span<const rota::blocked_routine> first_of(const rota::blocked_group& group,
+                                                              std::size_t limit) noexcept;
+/// What a group waits for, and the ids of the first `limit` of its routines.
+void write_group(rota::json::writer& w, const rota::blocked_group& group, std::size_t limit,
+                 std::chrono::steady_clock::time_point now);
+void write_routine(rota::json::writer& w, const rota::blocked_routine& r,
                    std::chrono::steady_clock::time_point now);
-void write_worker(json::writer& w, const rota::worker_status& status);
+void write_worker(rota::json::writer& w, const rota::worker_status& status);
 
 } // namespace rota_http

@@ -9,6 +9,7 @@
 
 #include <rota/blocking.hpp>
 #include <rota/errors.hpp>
+#include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/worker.hpp>
 
@@ -34,14 +35,13 @@ public:
     static task<std::string> make(std::shared_ptr<looker> self) {
         rota::runtime& workers = self->of_->context->workers();
         live_look now;
-        task<std::vector<jobs::queue_info>> asking = queues_of(self->of_->queues);
-        now.seen.queues = co_await std::move(asking);
+        now.seen.queues = co_await queues_of(self->of_->queues);
         // With very many clients this takes its time: not a worker's.
-        task<task_list> listing = list_aside(&workers);
-        now.tasks = co_await std::move(listing);
+        now.tasks = co_await list_aside(&workers);
         now.seen.http = self->of_->server->metrics();
         now.at = rota::worker::current()->now();
         now.started_ms = self->of_->queues->epoch();
+        now.now_ms = self->of_->queues->now();
         const bool follows = self->last_ && now.at - self->last_->at < gap_max;
         std::string text = "data: " + live_text(now, follows ? &*self->last_ : nullptr) + "\n\n";
         now.tasks = {};
@@ -61,18 +61,11 @@ private:
     std::optional<live_look> last_;
 };
 
-struct pass_on {
-    std::stop_source to;
-    void operator()() noexcept { to.request_stop(); }
-};
-
 /// Until the client goes or the server drains.
 task<void> send_issues(std::shared_ptr<live_feed> feed, std::stop_token draining, body_writer* to) {
     const std::stop_token stopped = co_await rota::current_stop_token;
-    std::stop_source enough;
-    const std::stop_callback on_stop(stopped, pass_on{enough});
-    const std::stop_callback on_drain(draining, pass_on{enough});
-    const std::stop_token token = enough.get_token();
+    const rota::linked_stop enough(stopped, draining);
+    const std::stop_token& token = enough.token();
     co_await to->write("retry: 1000\n\n");
     std::uint64_t seen = 0;
     while (!token.stop_requested()) {
@@ -98,7 +91,7 @@ void add_live(rota::http::router& to, const inspected& of) {
     const auto by = std::make_shared<looker>(&of);
     const auto feed = std::make_shared<live_feed>([by] { return looker::make(by); }, interval);
     const inspected* const from = &of;
-    to.get("/debug/live", [from, feed] {
+    to.get("/live", [from, feed] {
         auto producer = [feed, draining = from->server->drain_token()](body_writer& writer) {
             return send_issues(feed, draining, &writer);
         };

@@ -6,7 +6,7 @@
 
 namespace rota_http {
 
-/// Adds /debug/live: server-sent events, each with what live_text() says, one a second for as long
+/// Adds /live: server-sent events, each with what live_text() says, one a second for as long
 /// as somebody looks; all who look share them. Ends with an event "drain" when the server drains.
 /// `of` outlives the router.
 void add_live(rota::http::router& to, const inspected& of);

@@ -28,11 +28,9 @@ rota::task<live_feed::issue> live_feed::next(std::uint64_t seen) {
         due = made_at_ + interval_;
     }
     if (due > rota::worker::current()->now()) {
-        rota::task<void> sleeping = rota::sleep_until(due);
-        co_await std::move(sleeping);
+        co_await rota::sleep_until(due);
     }
-    rota::task<std::string> making = make_();
-    std::string made = co_await std::move(making);
+    std::string made = co_await make_();
     auto text = std::make_shared<const std::string>(std::move(made));
     const std::lock_guard guard(lock_);
     made_at_ = rota::worker::current()->now();

@@ -2,20 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "inspection_json.hpp"
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace rota_http {
 namespace {
 
 using rota::http::latency_bounds_us;
 
-void write_percentile(json::writer& w, std::string_view name, std::optional<std::uint64_t> us) {
+void write_percentile(rota::json::writer& w, std::string_view name,
+                      std::optional<std::uint64_t> us) {
     w.key(name);
     if (us) {
         w.value(*us);
@@ -24,7 +27,7 @@ void write_percentile(json::writer& w, std::string_view name, std::optional<std:
     }
 }
 
-void write_rates(json::writer& w, const live_look& now, const live_look& before) {
+void write_rates(rota::json::writer& w, const live_look& now, const live_look& before) {
     const auto& latest = now.seen.http;
     const auto& old = before.seen.http;
     const std::chrono::duration<double> passed = now.at - before.at;
@@ -41,10 +44,10 @@ void write_rates(json::writer& w, const live_look& now, const live_look& before)
     w.end_object();
 }
 
-void write_waits(json::writer& w, const live_look& now) {
-    const std::vector<wait_group> groups = group_waits(now.tasks.blocked, now.at);
+void write_waits(rota::json::writer& w, const live_look& now) {
+    const std::vector<wait_group> groups = group_waits(now.tasks.waits, now.at);
     const std::size_t told = std::min(groups.size(), live_groups_max);
-    w.member("blocked", now.tasks.blocked.size()).member("waits_total", groups.size());
+    w.member("blocked", now.tasks.blocked_count()).member("waits_total", groups.size());
     w.key("waits").begin_array();
     for (std::size_t i = 0; i < told; ++i) {
         const wait_group& g = groups[i];
@@ -55,22 +58,48 @@ void write_waits(json::writer& w, const live_look& now) {
     w.end_array();
 }
 
-void write_queues(json::writer& w, const std::vector<jobs::queue_info>& queues) {
-    const std::size_t told = std::min(queues.size(), live_queues_max);
+/// Those that are told of.
+std::vector<const jobs::queue_info*> choose_queues(const std::vector<jobs::queue_info>& all) {
+    std::vector<const jobs::queue_info*> chosen;
+    chosen.reserve(all.size());
+    for (const jobs::queue_info& q : all)
+        chosen.push_back(&q);
+    if (chosen.size() <= live_queues_max)
+        return chosen;
+    constexpr jobs::time_ms never = std::numeric_limits<jobs::time_ms>::max();
+    const auto rank = [never](const jobs::queue_info* q) {
+        return std::tuple(q->counts.dead == 0, q->oldest.value_or(never),
+                          std::string_view(q->name));
+    };
+    const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(live_queues_max);
+    std::ranges::partial_sort(chosen, end, {}, rank);
+    chosen.erase(end, chosen.end());
+    return chosen;
+}
+
+void write_queues(rota::json::writer& w, const std::vector<jobs::queue_info>& queues,
+                  jobs::time_ms now) {
     w.member("queues_total", queues.size()).key("queues").begin_array();
-    for (std::size_t i = 0; i < told; ++i) {
-        const jobs::queue_info& q = queues[i];
+    for (const jobs::queue_info* each : choose_queues(queues)) {
+        const jobs::queue_info& q = *each;
         w.begin_object().member("queue", q.name).member("paused", q.settings.paused);
         w.member("queued", q.counts.queued).member("delayed", q.counts.delayed);
         w.member("in_progress", q.counts.in_progress).member("dead", q.counts.dead);
-        w.member("added", q.counts.added).member("completed", q.counts.completed).end_object();
+        w.member("added", q.counts.added).member("completed", q.counts.completed);
+        w.member("failures", q.counts.failures).key("oldest_age_ms");
+        if (q.oldest) {
+            w.value(std::max<jobs::time_ms>(now - *q.oldest, 0));
+        } else {
+            w.null();
+        }
+        w.end_object();
     }
     w.end_array();
 }
 
 } // namespace
 
-std::vector<wait_group> group_waits(const std::vector<rota::blocked_routine>& all,
+std::vector<wait_group> group_waits(const std::vector<rota::blocked_group>& all,
                                     std::chrono::steady_clock::time_point now) {
     // Views into `all`, so that only one string is made for each group.
     using place = std::tuple<std::string_view, std::string_view, std::string_view, std::uint32_t>;
@@ -79,12 +108,14 @@ std::vector<wait_group> group_waits(const std::vector<rota::blocked_routine>& al
         std::size_t count;
     };
     std::map<place, seen> found;
-    for (const rota::blocked_routine& r : all) {
-        const auto [at, added] =
-            found.try_emplace(place{r.name, r.what, r.file, r.line}, seen{&r, 0});
-        ++at->second.count;
-        if (r.since < at->second.first->since)
-            at->second.first = &r;
+    for (const rota::blocked_group& group : all) {
+        for (const rota::blocked_routine& r : group.waiters) {
+            const auto [at, added] =
+                found.try_emplace(place{r.name, r.what, r.file, r.line}, seen{&r, 0});
+            ++at->second.count;
+            if (r.since < at->second.first->since)
+                at->second.first = &r;
+        }
     }
     std::vector<wait_group> groups;
     groups.reserve(found.size());
@@ -124,8 +155,9 @@ std::optional<std::uint64_t> percentile_us(const latency_counts& before,
 
 std::string live_text(const live_look& now, const live_look* before) {
     std::string text;
-    json::writer w(text);
-    w.begin_object().member("started_at_ms", now.started_ms).key("rates");
+    rota::json::writer w(text);
+    w.begin_object().member("started_at_ms", now.started_ms).member("now_ms", now.now_ms);
+    w.key("rates");
     if (before != nullptr && before->at < now.at) {
         write_rates(w, now, *before);
     } else {
@@ -143,7 +175,7 @@ std::string live_text(const live_look& now, const live_look* before) {
         write_routine(w, r, now.at);
     w.end_array();
     write_waits(w, now);
-    write_queues(w, now.seen.queues);
+    write_queues(w, now.seen.queues, now.now_ms);
     w.end_object();
     return text;
 }

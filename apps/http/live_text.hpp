@@ -13,7 +13,7 @@
 
 namespace rota_http {
 
-/// Of routines that wait for the same: how many, and how long the one that came first has.
+/// Of routines of one name that wait at one place: how many, and how long the first has.
 struct wait_group {
     std::string name{};
     std::string what{};
@@ -23,7 +23,7 @@ struct wait_group {
     std::int64_t longest_ms = 0;
 };
 /// The largest groups first. With one for each routine of a crowd nobody would see anything.
-[[nodiscard]] std::vector<wait_group> group_waits(const std::vector<rota::blocked_routine>& all,
+[[nodiscard]] std::vector<wait_group> group_waits(const std::vector<rota::blocked_group>& all,
                                                   std::chrono::steady_clock::time_point now);
 
 /// Below what so many percent of the requests between two looks at the counters have stayed, in
@@ -39,15 +39,17 @@ struct live_look {
     figures seen{};
     task_list tasks{};
     std::int64_t started_ms = 0; ///< Unix time; tells one run of the program from the next
+    jobs::time_ms now_ms = 0;    ///< Unix time of `at`
 };
 
-/// Of very many only so many are told of.
+/// Of very many only so many are told of: of queues those with dead jobs, then those whose oldest
+/// job waits longest.
 inline constexpr std::size_t live_groups_max = 50;
 inline constexpr std::size_t live_queues_max = 200;
 
-/// As JSON in one line: {"started_at_ms", "rates", "connections", "in_flight", "requests",
-/// "routines", "workers": [...], "running": [...], "blocked", "waits": [...], "queues_total",
-/// "queues": [...]}; "rates" is what happened since `before`, null without it.
+/// As JSON in one line: {"started_at_ms", "now_ms", "rates", "connections", "in_flight",
+/// "requests", "routines", "workers": [...], "running": [...], "blocked", "waits": [...],
+/// "queues_total", "queues": [...]}; "rates" is what happened since `before`, null without it.
 [[nodiscard]] std::string live_text(const live_look& now, const live_look* before);
 
 } // namespace rota_http

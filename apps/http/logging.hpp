@@ -19,7 +19,7 @@ namespace rota_http {
 class patient_sink final : public spdlog::sinks::base_sink<std::mutex> {
 public:
     /// `fd` stays the caller's.
-    explicit patient_sink(int fd) noexcept : fd_(fd) {}
+    explicit patient_sink(int fd) : fd_(fd) {}
 
 private:
     void sink_it_(const spdlog::details::log_msg& message) override;

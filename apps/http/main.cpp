@@ -5,9 +5,9 @@
 #include <iostream>
 #include <optional>
 
+#include <rota/io/end_signals.hpp>
 #include <spdlog/spdlog.h>
 
-#include "end_signals.hpp"
 #include "logging.hpp"
 #include "process.hpp"
 #include "program.hpp"
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
         if (const auto code = rota_http::read_command_line(argc, argv, from, std::cout, std::cerr))
             return *code;
         const rota_http::logging log(from.log_level);
-        rota_http::end_signals signals(from.drain_timeout);
+        rota::io::end_signals signals(from.drain_timeout);
         rota_http::program served(from);
         served.run(signals);
         spdlog::info("done");

@@ -5,11 +5,13 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <rota/sleep.hpp>
@@ -22,6 +24,29 @@ constexpr unsigned looks_between_returns = 10;
 constexpr unsigned looks_afterwards = 100;
 
 constexpr std::uint64_t in_mib(std::uint64_t bytes) noexcept { return bytes >> 20; }
+
+/// What a limit of what may be mapped lets become resident, when so many pages are mapped and so
+/// many resident by now.
+std::uint64_t resident_within(int limit, std::uint64_t mapped_pages, std::uint64_t resident_pages) {
+    rlimit most{};
+    if (::getrlimit(static_cast<__rlimit_resource>(limit), &most) != 0 ||
+        most.rlim_cur == RLIM_INFINITY)
+        return std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t unused = mapped_pages - std::min(mapped_pages, resident_pages);
+    const std::uint64_t unused_bytes = unused * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t left = most.rlim_cur - std::min<std::uint64_t>(most.rlim_cur, unused_bytes);
+    return std::max<std::uint64_t>(left, most.rlim_cur / 4); // a part of that will be used
+}
+
+/// What the limits of this process let it have.
+std::uint64_t allowed_by_limits() {
+    std::ifstream statm("/proc/self/statm"); // all, resident, shared, text, 0, data and stack
+    std::array<std::uint64_t, 6> pages{};
+    for (std::uint64_t& each : pages)
+        statm >> each;
+    return std::min(resident_within(RLIMIT_AS, pages[0], pages[1]),
+                    resident_within(RLIMIT_DATA, pages[5], pages[1]));
+}
 
 /// The path of this process in the tree of cgroups v2, "/" for its root; empty if there is none.
 std::string cgroup_path(const std::string& root) {
@@ -69,7 +94,7 @@ std::uint64_t memory_allowed(const std::string& root) {
             least = std::min(least, bytes);
         path.resize(path == "/" ? 0 : std::max<std::size_t>(path.rfind('/'), 1));
     }
-    return least;
+    return std::min(least, allowed_by_limits());
 }
 
 memory_guard::memory_guard(std::uint64_t ceiling, actions acts)

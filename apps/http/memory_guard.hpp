@@ -26,8 +26,9 @@ private:
 };
 
 /// The memory that there is for this process, in bytes: the machine's, or the limit of its cgroup
-/// or of one above that, if that is less (cgroup v2). `root` is where /proc and /sys are looked
-/// for.
+/// or of one above that (cgroup v2), or what RLIMIT_AS and RLIMIT_DATA leave of addresses beside
+/// what is mapped and not resident (man 2 getrlimit); the least of them. `root` is where /proc and
+/// /sys are looked for.
 [[nodiscard]] std::uint64_t memory_allowed(const std::string& root = "");
 
 /// Sees to it that a server takes no requests while more memory is in use than there should be.

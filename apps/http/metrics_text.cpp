@@ -45,28 +45,71 @@ void add_requests(std::string& out, const rota::http::metrics_snapshot& http) {
         .sample(http.connections);
     metric(out, "rota_http_connections", "gauge", "Connections that are open.")
         .sample(http.connections_open);
+    metric(out, "rota_http_connections_taken_over", "gauge",
+           "Those of them that speak another protocol now.")
+        .sample(http.connections_taken_over);
     metric(out, "rota_http_received_bytes_total", "counter", "Bytes of requests.")
         .sample(http.bytes_received);
     metric(out, "rota_http_sent_bytes_total", "counter", "Bytes of answers.")
         .sample(http.bytes_sent);
 }
 
+/// The samples of a histogram, whose lines HELP and TYPE are there. Bounds are of any unit, of
+/// which `per_second` make a second.
+template <class Bounds, class Counts>
+void add_histogram(std::string& out, std::string_view name, std::string_view labels,
+                   const Bounds& bounds, const Counts& counts, std::uint64_t sum,
+                   double per_second) {
+    const std::string_view comma = labels.empty() ? "" : ",";
+    const auto to = std::back_inserter(out);
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < bounds.size(); ++i) {
+        count += counts[i];
+        fmt::format_to(to, "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma,
+                       static_cast<double>(bounds[i]) / per_second, count);
+    }
+    count += counts.back();
+    fmt::format_to(to, "{}_bucket{{{}{}le=\"+Inf\"}} {}\n", name, labels, comma, count);
+    const std::string braces = labels.empty() ? "" : fmt::format("{{{}}}", labels);
+    fmt::format_to(to, "{0}_sum{1} {2}\n{0}_count{1} {3}\n", name, braces,
+                   static_cast<double>(sum) / per_second, count);
+}
+
 void add_latency(std::string& out, const rota::http::metrics_snapshot& http) {
     constexpr std::string_view name = "rota_http_request_duration_seconds";
-    fmt::format_to(std::back_inserter(out),
-                   "# HELP {0} From the head of a request to its answer.\n# TYPE {0} histogram\n",
-                   name);
-    std::uint64_t count = 0;
-    for (std::size_t i = 0; i < http.latency_counts.size(); ++i) {
-        count += http.latency_counts[i];
-        if (i < rota::http::latency_bounds_us.size()) {
-            fmt::format_to(std::back_inserter(out), "{}_bucket{{le=\"{}\"}} {}\n", name,
-                           rota::http::latency_bounds_us[i] / 1e6, count);
-        }
+    metric(out, name, "histogram", "From the head of a request to its answer.");
+    add_histogram(out, name, "", rota::http::latency_bounds_us, http.latency_counts,
+                  http.latency_sum_us, 1e6);
+}
+
+void add_store(std::string& out, const figures& f) {
+    metric(out, "rota_store_up", "gauge", "Whether the job store can be used: 1, or 0.")
+        .sample(f.store.up ? 1 : 0);
+    metric errors(out, "rota_store_errors_total", "counter", "Calls of the job store that failed.");
+    for (std::size_t i = 0; i < f.store.errors.size(); ++i) {
+        const auto kind = static_cast<jobs::store_fault>(i);
+        errors.sample(fmt::format("kind=\"{}\"", jobs::to_string(kind)), f.store.errors[i]);
     }
-    fmt::format_to(std::back_inserter(out), "{0}_bucket{{le=\"+Inf\"}} {1}\n{0}_sum {2}\n", name,
-                   count, static_cast<double>(http.latency_sum_us) / 1e6);
-    fmt::format_to(std::back_inserter(out), "{}_count {}\n", name, count);
+    constexpr std::string_view name = "rota_store_call_duration_seconds";
+    metric(out, name, "histogram", "How long calls of the job store took.");
+    add_histogram(out, name, "", jobs::store_bounds_us, f.store.latency_counts,
+                  f.store.latency_sum_us, 1e6);
+}
+
+void add_job_times(std::string& out, const figures& f) {
+    const auto add = [&](std::string_view name, std::string_view help,
+                         jobs::time_counts jobs::job_times::seen::*which) {
+        metric(out, name, "histogram", help);
+        for (const jobs::job_times::seen& q : f.times) {
+            const jobs::time_counts& times = q.*which;
+            add_histogram(out, name, fmt::format("queue=\"{}\"", q.queue), jobs::job_bounds_ms,
+                          times.counts, times.sum_ms, 1e3);
+        }
+    };
+    add("rota_job_queued_seconds", "How long jobs were queued until this server gave them out.",
+        &jobs::job_times::seen::queued);
+    add("rota_job_in_progress_seconds", "How long leases that ended in this server were held.",
+        &jobs::job_times::seen::in_progress);
 }
 
 void add_workers(std::string& out, const figures& f) {
@@ -108,6 +151,17 @@ void add_queues(std::string& out, const figures& f) {
         sample("in_progress", q.counts.in_progress);
         sample("dead", q.counts.dead);
     }
+    metric oldest(out, "rota_jobs_oldest_seconds", "gauge",
+                  "How long ago the oldest queued job of a queue was added; 0 if there is none.");
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto& added = f.queues[i].oldest;
+        const jobs::time_ms age = added ? std::max<jobs::time_ms>(f.now - *added, 0) : 0;
+        oldest.sample(fmt::format("queue=\"{}\"", f.queues[i].name),
+                      static_cast<double>(age) / 1e3);
+    }
+    metric(out, "rota_jobs_age_seconds", "gauge",
+           "How old the figures of queues are: more than some seconds if the store does not tell.")
+        .sample(f.queues_age_s);
     struct counter {
         const char* name;
         const char* help;
@@ -137,7 +191,9 @@ std::string metrics_text(const figures& f) {
     add_requests(out, f.http);
     add_latency(out, f.http);
     add_workers(out, f);
+    add_store(out, f);
     add_queues(out, f);
+    add_job_times(out, f);
     return out;
 }
 

@@ -1,5 +1,6 @@
 #include "program.hpp"
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -48,9 +49,11 @@ std::unique_ptr<jobs::store> open_store(const settings& from, rota::io::context&
 rota::io::context_options context_options(const settings& from) {
     rota::io::context_options options;
     options.workers = from.workers;
+    options.workers_max = from.workers_max;
     options.stall_limit = from.stall_limit;
     options.reactor.topology = from.topology;
     options.reactor.backend = from.backend;
+    options.reactor.linger_rate_min_bytes_per_s = from.send_rate_min;
     return options;
 }
 
@@ -99,6 +102,24 @@ void write_port_file(const std::string& path, std::uint16_t port) {
     }
 }
 
+/// What listens beyond this machine and asks for no tokens is everybody's: said once.
+rota::http::guard_options guard_options(const settings& from) {
+    rota::http::guard_options options;
+    options.beyond_loopback = !rota::http::is_local(rota::io::endpoint::ip(from.host, from.port));
+    options.allowed_hosts = from.allowed_hosts;
+    options.host_advice = "Host is neither localhost nor a loopback address; another name, as a "
+                          "proxy passes it on, is allowed by --allowed-host NAME";
+    if (!from.token_file.empty()) {
+        options.tokens = std::make_shared<rota::http::token_file>(
+            from.token_file, [](std::string_view line) { spdlog::warn("{}", line); });
+    } else if (options.beyond_loopback) {
+        spdlog::warn("{} is open to other machines: whoever reaches it can use the queues and the "
+                     "console, unless there is a --token-file",
+                     from.host);
+    }
+    return options;
+}
+
 struct drain_queues {
     jobs::service* queues;
     void operator()() const noexcept { queues->drain(); }
@@ -129,6 +150,7 @@ rota::http::server_options program::server_options(const settings& from) {
     limits.body_timeout = from.body_timeout;
     limits.idle_timeout = from.idle_timeout;
     limits.send_timeout = from.send_timeout;
+    limits.send_rate_min_bytes_per_s = from.send_rate_min;
     // Handlers that read content say how much they take; what adds jobs line by line takes any
     // amount, in constant memory.
     limits.parser.body_bytes_max = std::numeric_limits<std::uint64_t>::max();
@@ -139,12 +161,16 @@ rota::http::server_options program::server_options(const settings& from) {
 }
 
 rota::http::router program::routes(const settings& from, rota::http::router more) {
+    using rota::http::guard;
+    const auto by = std::make_shared<const guard>(guard_options(from));
     rota::http::router all = std::move(more);
     if (!from.no_console)
-        add_console(all);
+        add_console(all, by);
     add_samples(all, from.max_body, [this] { context_.return_memory(); });
     add_inspection(all, inspected_);
-    all.mount("/v1", jobs::routes(queues_));
+    all.mount("/debug", std::move(debug_routes(inspected_).use(guard::around(by))));
+    all.mount("/v1",
+              std::move(jobs::routes(queues_).use(guard::around(by, jobs::describe_failure))));
     return all;
 }
 
@@ -159,17 +185,19 @@ bool program::announce(const std::string& port_file) const {
     return true;
 }
 
-void program::run(end_signals& signals) {
+void program::run(rota::io::end_signals& signals) {
     std::exception_ptr unannounced;
     bool port_told = false;
     const dump_signal on_dump([this] { log_tasks(context_.workers()); });
     const std::stop_callback on_drain(server_.drain_token(), drain_queues{&queues_});
-    const rota::routine_ptr leases =
-        context_.workers().spawn(queues_.end_leases(), {.name = "end of leases"});
-    const rota::routine_ptr guarding =
-        context_.workers().spawn(guard_.watch(), {.name = "memory guard"});
+    rota::runtime& workers = context_.workers();
+    std::array<rota::routine_ptr, 4> beside; // whatever happens, those that run end here
     std::exception_ptr error;
     try {
+        beside[0] = workers.spawn(queues_.end_leases(), {.name = "end of leases"});
+        beside[1] = workers.spawn(queues_.watch().probe(), {.name = "probe of the job store"});
+        beside[2] = workers.spawn(queues_.watch().list(), {.name = "list of queues"});
+        beside[3] = workers.spawn(guard_.watch(), {.name = "memory guard"});
         // Last of all: only a server that runs, or has failed to, lets it end.
         const std::jthread announcer([this, &unannounced, &port_told] {
             try {
@@ -180,13 +208,13 @@ void program::run(end_signals& signals) {
                 server_.drain();
             }
         });
-        signals.call([this] { server_.drain(); });
-        context_.block_on(server_.run());
+        server_.run_until_signalled(signals);
     } catch (...) {
         error = std::current_exception();
     }
-    signals.call({});
-    for (const rota::routine_ptr& r : {leases, guarding}) {
+    for (const rota::routine_ptr& r : beside) {
+        if (!r)
+            continue;
         r->request_stop();
         r->wait_stopped();
     }

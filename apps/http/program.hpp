@@ -3,10 +3,11 @@
 #include <functional>
 #include <memory>
 
+#include <rota/http/guard.hpp>
 #include <rota/http/server.hpp>
 #include <rota/io/context.hpp>
+#include <rota/io/end_signals.hpp>
 
-#include "end_signals.hpp"
 #include "inspection.hpp"
 #include "jobs/service.hpp"
 #include "memory_guard.hpp"
@@ -18,14 +19,15 @@ namespace rota_http {
 class program {
 public:
     /// Serves `more`, too, if it is given. Throws jobs::store_error if the store that was asked for
-    /// cannot be had, and what io::context and http::server throw for settings that cannot be had.
+    /// cannot be had, and what io::context, http::server, http::guard and http::token_file throw
+    /// for settings that cannot be had.
     explicit program(const settings& from, rota::http::router more = {});
     ~program();
     program(const program&) = delete;
     program& operator=(const program&) = delete;
 
     /// Serves until one of `signals`, then drains. Throws std::system_error if it cannot listen.
-    void run(end_signals& signals);
+    void run(rota::io::end_signals& signals);
 
 private:
     [[nodiscard]] static rota::http::server_options server_options(const settings& from);

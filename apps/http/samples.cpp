@@ -125,6 +125,7 @@ task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_
                         body_writer& to) mutable { return echo_on(&body, std::move(begin), &to); };
     response answer = length ? response::stream(*length, std::move(producer), type)
                              : response::stream(std::move(producer), type);
+    answer.header("X-Content-Type-Options", "nosniff"); // it is what the client says it is
     co_return std::move(answer);
 }
 

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <rota/http/guard.hpp>
 #include <rota/io/endpoint.hpp>
 
 #include "jobs/open_store.hpp"
@@ -26,7 +27,7 @@ constexpr const char* examples = R"(Times are like 500ms, 10s, 5m, 1h; sizes lik
 
 Examples:
   rota-http                                   on http://127.0.0.1:8080/, this machine only
-  rota-http --host 0.0.0.0 --port 80          for everybody
+  rota-http --host 0.0.0.0 --token-file t     for all who have one of its tokens
   rota-http --unix /run/rota.sock             also there; curl has --unix-socket
   rota-http --port 0 --port-file port.txt     a free port, written to a file
   rota-http --workers 1 --log-level debug     on one worker, and with more words
@@ -118,17 +119,39 @@ void add_listening(CLI::App& app, settings& s) {
         ->type_name("PATH");
 }
 
+void add_guard(CLI::App& app, settings& s) {
+    app.add_option("--allowed-host", s.allowed_hosts,
+                   "Names by which /, /v1 and /debug may be asked for, beside localhost")
+        ->type_name("NAME");
+    app.add_option("--token-file", s.token_file,
+                   "/, /v1 and /debug need a bearer token of this file, one a line")
+        ->type_name("PATH");
+}
+
 void add_running(CLI::App& app, settings& s) {
     using rota::io::backend_kind;
     using rota::io::topology;
-    app.add_option("--workers", s.workers, "Threads that run handlers; 0: one for each core")
-        ->capture_default_str()
+    add_text(
+        app, "--workers",
+        "Threads that run handlers: a number, or MIN-MAX to follow the load; 0: one for each core",
+        [&s](const std::string& text) {
+            const std::optional<worker_range> range = parse_workers(text);
+            if (!range)
+                throw CLI::ValidationError("--workers", '"' + text +
+                                                            "\" is no number up to "
+                                                            "256: try 4 or 1-8");
+            s.workers = range->least;
+            s.workers_max = range->most;
+        })
         ->type_name("NUMBER")
-        ->check(between(0, 256));
+        ->default_str("0");
     add_choice<topology>(
         app, "--topology", s.topology,
-        {{"split", topology::split}, {"per_worker", topology::per_worker}},
-        "split: one ring receives for all workers, one sends; per_worker: each has its own");
+        {{"split", topology::split},
+         {"per_worker", topology::per_worker},
+         {"dedicated", topology::dedicated}},
+        "split: one ring receives for all workers, one sends; per_worker: each has its own; "
+        "dedicated: as split, and nothing runs or is sent on another's thread");
     add_choice<backend_kind>(app, "--backend", s.backend,
                              {{"auto", backend_kind::automatic},
                               {"io_uring", backend_kind::io_uring},
@@ -187,8 +210,12 @@ void add_limits(CLI::App& app, settings& s) {
              milliseconds(1));
     add_time(app, "--idle-timeout", s.idle_timeout, "Between two requests of a connection",
              milliseconds(1));
-    add_time(app, "--send-timeout", s.send_timeout, "For a client to take a piece of its answer",
+    add_time(app, "--send-timeout", s.send_timeout, "For a client to take some of its answer",
              milliseconds(1));
+    add_parsed(app, "--send-rate-min", s.send_rate_min, parse_bytes, bytes_to_text, "SIZE",
+               "Bytes a second that a client has to take of its answers; 0: any",
+               "no size: try 240 or 1K")
+        ->group("Limits");
     add_time(app, "--drain-timeout", s.drain_timeout,
              "For requests in flight when the server is to end", milliseconds(0));
     add_time(app, "--stall-limit", s.stall_limit,
@@ -210,6 +237,7 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
     CLI::App app(description, "rota-http");
     app.get_formatter()->column_width(32);
     add_listening(app, into);
+    add_guard(app, into);
     add_running(app, into);
     add_store(app, into);
     add_limits(app, into);
@@ -233,6 +261,7 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
         (void)rota::io::endpoint::ip(into.host, into.port);
         if (!into.unix_path.empty())
             (void)rota::io::endpoint::unix_path(into.unix_path);
+        (void)rota::http::guard({.allowed_hosts = into.allowed_hosts});
     } catch (const std::invalid_argument& e) {
         err << "rota-http: " << e.what() << " (see --help)\n";
         return 2;

@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <rota/io/options.hpp>
 #include <spdlog/common.h>
@@ -21,7 +22,11 @@ struct settings {
     std::string unix_path{}; ///< empty: none
     std::string port_file{}; ///< empty: none
 
-    std::size_t workers = 0; ///< 0: one for each core
+    std::vector<std::string> allowed_hosts{}; ///< see rota::http::guard
+    std::string token_file{};                 ///< empty: no tokens
+
+    std::size_t workers = 0;     ///< 0: one for each core
+    std::size_t workers_max = 0; ///< under load; 0: never more than `workers`
     rota::io::topology topology = rota::io::topology::split;
     rota::io::backend_kind backend = rota::io::backend_kind::automatic;
 
@@ -32,6 +37,7 @@ struct settings {
     milliseconds body_timeout{300'000};
     milliseconds idle_timeout{60'000};
     milliseconds send_timeout{60'000};
+    std::uint64_t send_rate_min = 240; ///< bytes a second; 0: none
     milliseconds drain_timeout{10'000};
 
     milliseconds stall_limit{1'000}; ///< 0: no reports

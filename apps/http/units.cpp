@@ -77,6 +77,23 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
     return std::nullopt;
 }
 
+std::optional<worker_range> parse_workers(std::string_view text) {
+    constexpr std::uint64_t most_of_all = 256;
+    const std::optional<std::uint64_t> least = take_number(text);
+    if (!least || *least > most_of_all)
+        return std::nullopt;
+    if (text.empty())
+        return worker_range{.least = static_cast<std::size_t>(*least)};
+    if (*least == 0 || !text.starts_with('-'))
+        return std::nullopt;
+    text.remove_prefix(1);
+    const std::optional<std::uint64_t> most = take_number(text);
+    if (!most || !text.empty() || *most < *least || *most > most_of_all)
+        return std::nullopt;
+    return worker_range{.least = static_cast<std::size_t>(*least),
+                        .most = static_cast<std::size_t>(*most)};
+}
+
 std::string to_text(std::chrono::milliseconds length) {
     return in_largest_unit(static_cast<std::uint64_t>(length.count()), times);
 }

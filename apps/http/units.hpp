@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +16,14 @@ namespace rota_http {
 /// "1000", "64K", "16M", "2G", each perhaps with "B" or "iB" behind it: powers of 1024. Nothing for
 /// anything else.
 [[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
+/// How many workers: always `least`, or up to `most` under load.
+struct worker_range {
+    std::size_t least = 0; ///< 0: one for each core
+    std::size_t most = 0;  ///< 0: as `least`
+};
+/// "4", "1-8", or "0" for one for each core; 256 at most. Nothing for anything else.
+[[nodiscard]] std::optional<worker_range> parse_workers(std::string_view text);
 
 /// In the largest unit that gives a whole number.
 [[nodiscard]] std::string to_text(std::chrono::milliseconds length);

@@ -5,7 +5,7 @@
 #include "problem.hpp"
 #include "requests.hpp"
 #include "words.hpp"
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace jobs {
 
@@ -47,7 +47,7 @@ void bulk_add::end_line(std::string_view line) {
                           "the line has more than " + std::to_string(limits_.request_bytes_max) +
                               " bytes");
         }
-        const json::document doc = parse(line);
+        const rota::json::document doc = parse(line);
         jobs_.push_back(read_new_job(doc.root(), limits_));
         read_.emplace_back();
     } catch (const problem& p) {
@@ -80,14 +80,14 @@ void bulk_add::report_failure(std::string_view code, std::string_view why, std::
 
 void bulk_add::write_error(std::string_view code, std::string_view reason, std::string& out) {
     ++errors_;
-    json::writer w(out);
+    rota::json::writer w(out);
     w.begin_object().member("i", lines_++).member("outcome", "error");
     w.member("code", code).member("reason", reason).end_object();
     out += '\n';
 }
 
 void bulk_add::write(const add_result& result, std::string& out) {
-    json::writer w(out);
+    rota::json::writer w(out);
     w.begin_object().member("i", lines_++);
     if (result.outcome == add_outcome::added) {
         ++enqueued_;
@@ -104,7 +104,7 @@ void bulk_add::write(const add_result& result, std::string& out) {
 }
 
 void bulk_add::summarise(std::string& out) const {
-    json::writer w(out);
+    rota::json::writer w(out);
     w.begin_object().key("summary").begin_object().member("lines", lines_);
     w.member("enqueued", enqueued_).member("rejected", rejected_).member("errors", errors_);
     w.end_object().end_object();

@@ -1,12 +1,24 @@
 #include "event_log.hpp"
 
+#include <new>
+
+#include <rota/check.hpp>
+
 namespace jobs {
 
-void event_log::add(const change& what) {
+void event_log::add(const change& what) noexcept {
     const std::lock_guard guard(lock_);
-    events_.push_back({++last_, what.kind, what.id, what.attempt, what.at});
+    ++last_;
+    try {
+        events_.push_back({last_, what.kind, what.id, what.attempt, what.at});
+    } catch (const std::bad_alloc&) {
+        events_.clear();
+    }
     if (events_.size() > kept_)
         events_.pop_front();
+    ROTA_CHECK(events_.empty() || (events_.size() <= kept_ && events_.back().number == last_ &&
+                                   events_.front().number == last_ - events_.size() + 1),
+               "events are numbered without gaps");
     rota::wait_list::wake_chain(waiting_.release());
 }
 

@@ -26,7 +26,7 @@ struct event {
 /// The latest events of a queue, for those who watch it. Any thread.
 class event_log {
 public:
-    explicit event_log(std::size_t kept) noexcept : kept_(kept) {}
+    explicit event_log(std::size_t kept) : kept_(kept) {}
 
     class [[nodiscard]] later_awaiter final : public rota::list_awaiter {
     public:
@@ -44,7 +44,8 @@ public:
         std::uint64_t number_;
     };
 
-    void add(const change& what);
+    /// Without memory for one more, none is kept, as if so many had come since.
+    void add(const change& what) noexcept;
     /// The number of the last one, 0 if there was none.
     [[nodiscard]] std::uint64_t last() const;
     /// Those behind `number`, up to `limit`, as far as they are kept.

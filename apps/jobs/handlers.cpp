@@ -1,10 +1,12 @@
 #include "handlers.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "listing.hpp"
 #include "requests.hpp"
 #include "words.hpp"
-#include "json/writer.hpp"
 
 namespace jobs {
 namespace {
@@ -21,6 +23,12 @@ std::string media_type(const request& req) {
     return lower;
 }
 
+/// As much of a name as is worth telling.
+std::string in_quotes(std::string_view name) {
+    constexpr std::size_t told_max = 50;
+    return '"' + std::string(name.substr(0, told_max)) + '"';
+}
+
 } // namespace
 
 std::string queue_name(const request& req) {
@@ -29,11 +37,56 @@ std::string queue_name(const request& req) {
     return std::string(name);
 }
 
+void check_query(const request& req, std::span<const std::string_view> known) {
+    if (req.query_string().empty())
+        return;
+    std::vector<std::string> seen;
+    for (auto& [name, value] : req.query_parameters()) {
+        if (std::ranges::find(known, name) == known.end()) {
+            std::string detail = "there is no query parameter " + in_quotes(name);
+            detail += known.empty() ? "; there is none at this path" : "; there are ";
+            for (const std::string_view each : known)
+                detail.append(each == known.front() ? "" : ", ").append(in_quotes(each));
+            throw problem(400, "invalid_request", std::move(detail));
+        }
+        if (std::ranges::find(seen, name) != seen.end()) {
+            throw problem(400, "invalid_request",
+                          "the query parameter " + in_quotes(name) + " is there twice");
+        }
+        seen.push_back(std::move(name));
+    }
+}
+
 watched_ptr open_queue(service& s, std::string_view name) {
     watched_ptr queue = s.open(name);
     if (!queue)
         throw problem(429, "too_many_queues", "there are too many queues in use");
     return queue;
+}
+
+problem no_such_job() { return {404, "unknown_job", "the queue has no such job"}; }
+
+std::uint64_t job_id(const request& req) {
+    const std::optional<std::uint64_t> id = read_id(req.param("id"));
+    if (!id)
+        throw no_such_job();
+    return *id;
+}
+
+std::optional<std::string> query(const request& req, std::string_view name) {
+    std::optional<std::string> value = req.query(name);
+    if (value && value->empty())
+        value.reset();
+    return value;
+}
+
+task<response> list_state(service* s, request* req, job_state state) {
+    list_request what;
+    what.state = state;
+    what.after = read_cursor(query(*req, "cursor"));
+    what.limit = read_limit(query(*req, "limit"));
+    const job_list jobs = co_await s->backing().list(queue_name(*req), what, s->now());
+    co_return json_response(describe_jobs(jobs));
 }
 
 bool has_lines(const request& req) {
@@ -66,8 +119,8 @@ problem refusal(const add_result& result) {
     const refusal_words words = words_of(result.outcome);
     problem refused(words.status, words.code, std::string(words.detail));
     if (result.outcome == add_outcome::duplicate) {
-        json::writer w(refused.members);
-        w.member("existing_id", id_text(result.id)).member("state", to_string(result.state));
+        refused.members.emplace_back("existing_id", id_text(result.id));
+        refused.members.emplace_back("state", to_string(result.state));
     }
     return refused;
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,24 +30,40 @@ using rota::http::response;
 [[nodiscard]] task<response> acknowledge_jobs(service* s, request* req);
 [[nodiscard]] task<response> extend_leases(service* s, request* req);
 
+// What has become of the dead: handlers_dead.cpp.
+[[nodiscard]] task<response> list_dead(service* s, request* req);
+[[nodiscard]] task<response> retry_dead_job(service* s, request* req);
+[[nodiscard]] task<response> retry_dead_jobs(service* s, request* req);
+[[nodiscard]] task<response> delete_dead_jobs(service* s, request* req);
+
 // Looking, and what concerns a queue as a whole: handlers_looking.cpp.
 [[nodiscard]] task<response> show_queues(service* s, request* req);
 [[nodiscard]] task<response> show_queue(service* s, request* req);
 [[nodiscard]] task<response> configure_queue(service* s, request* req);
 [[nodiscard]] task<response> pause_queue(service* s, request* req);
 [[nodiscard]] task<response> resume_queue(service* s, request* req);
+[[nodiscard]] task<response> remove_queue(service* s, request* req);
 [[nodiscard]] task<response> purge_queue(service* s, request* req);
 [[nodiscard]] task<response> list_jobs(service* s, request* req);
 [[nodiscard]] task<response> show_job(service* s, request* req);
 [[nodiscard]] task<response> delete_job(service* s, request* req);
-[[nodiscard]] task<response> list_dead(service* s, request* req);
-[[nodiscard]] task<response> retry_dead_job(service* s, request* req);
 [[nodiscard]] task<response> show_events(service* s, request* req);
 
 // What they share: handlers.cpp.
 
+/// The id of the job that the request is for. Throws problem.
+[[nodiscard]] std::uint64_t job_id(const request& req);
+[[nodiscard]] problem no_such_job();
+/// A page of the jobs of one state, as the request's parameters have it.
+[[nodiscard]] task<response> list_state(service* s, request* req, job_state state);
+/// A parameter that is empty says nothing: a first page is often asked for with an empty cursor.
+[[nodiscard]] std::optional<std::string> query(const request& req, std::string_view name);
+
 /// The name of the queue that the request is for. Throws problem.
 [[nodiscard]] std::string queue_name(const request& req);
+/// A parameter that is misspelt must not be ignored in silence. Throws problem for one that is not
+/// `known`, or that is there twice.
+void check_query(const request& req, std::span<const std::string_view> known);
 /// As service::open(). Throws problem.
 [[nodiscard]] watched_ptr open_queue(service& s, std::string_view name);
 [[nodiscard]] bool has_lines(const request& req);

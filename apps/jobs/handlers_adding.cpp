@@ -3,38 +3,41 @@
 #include <utility>
 #include <vector>
 
+#include <rota/routine.hpp>
+#include <rota/worker.hpp>
+#include <rota/yield.hpp>
+
 #include "bulk.hpp"
 #include "handlers.hpp"
 #include "requests.hpp"
 #include "words.hpp"
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace jobs {
 namespace {
 
 using rota::http::body_writer;
 
-/// So much of the input is added as one step of the store, if it has come in one piece.
-constexpr std::size_t step_bytes = 65'536;
+/// So much of the input is read before others of the worker may have their turn: 150 jobs, say.
+constexpr std::size_t slice_bytes = 2'048;
 
 task<response> add_one(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
-    const json::document doc = parse(text);
+    const rota::json::document doc = parse(text);
     std::vector<new_job> jobs(1, read_new_job(doc.root(), s->options()));
     std::string queue = queue_name(*req);
     std::optional<idempotency> token;
     if (const auto field = req->header("Idempotency-Key"))
         token = read_token(*field, jobs.front());
     const std::string key = jobs.front().key;
-    task<std::vector<add_result>> adding =
-        s->backing().add(std::move(queue), std::move(jobs), std::move(token), s->now());
-    const std::vector<add_result> results = co_await std::move(adding);
+    const std::vector<add_result> results =
+        co_await s->backing().add(std::move(queue), std::move(jobs), std::move(token), s->now());
     const add_result& result = results.front();
     const bool replayed = result.outcome == add_outcome::replayed;
     if (result.outcome != add_outcome::added && !replayed)
         throw refusal(result);
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     w.begin_object().member("id", id_text(result.id)).member("key", key);
     w.member("state", to_string(result.state)).end_object();
     response answer = json_response(std::move(body)).status(201);
@@ -50,9 +53,7 @@ task<void> add_read(service* s, const std::string* queue, bulk_add* from, std::s
     std::optional<std::string> failure;
     if (!jobs.empty()) {
         try {
-            task<std::vector<add_result>> adding =
-                s->backing().add(*queue, std::move(jobs), std::nullopt, s->now());
-            results = co_await std::move(adding);
+            results = co_await s->backing().add(*queue, std::move(jobs), std::nullopt, s->now());
         } catch (const store_error& e) {
             failure = e.what();
         }
@@ -67,18 +68,27 @@ task<void> add_read(service* s, const std::string* queue, bulk_add* from, std::s
 /// Reads on only when the outcomes so far have been taken: a client that does not read is not read.
 task<void> add_many_from(service* s, std::string queue, rota::http::body_reader* body,
                          std::string first, body_writer* to) {
+    rota::routine& self = co_await rota::current_routine;
+    rota::worker& home = self.home();
+    const std::size_t step_bytes = s->backing().add_bytes();
     bulk_add lines(s->options());
     std::string outcomes;
     std::string_view piece = first;
     while (!piece.empty()) {
-        // In slices, so that what one piece brings about stays in bounds.
+        std::size_t read = 0;
         while (!piece.empty()) {
-            const std::string_view slice = piece.substr(0, step_bytes);
+            const std::string_view slice = piece.substr(0, slice_bytes);
             piece.remove_prefix(slice.size());
             lines.feed(slice);
-            co_await add_read(s, &queue, &lines, &outcomes);
-            co_await to->write(outcomes);
-            outcomes.clear();
+            read += slice.size();
+            if (read >= step_bytes || piece.empty()) {
+                co_await add_read(s, &queue, &lines, &outcomes);
+                co_await to->write(outcomes);
+                outcomes.clear();
+                read = 0;
+            }
+            if (home.spend(home.now()))
+                co_await rota::yield();
         }
         piece = co_await body->read();
     }

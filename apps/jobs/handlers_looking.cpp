@@ -7,12 +7,13 @@
 
 #include <rota/errors.hpp>
 #include <rota/task_group.hpp>
+#include <rota/yield.hpp>
 
 #include "handlers.hpp"
 #include "listing.hpp"
 #include "requests.hpp"
 #include "words.hpp"
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace jobs {
 namespace {
@@ -23,26 +24,8 @@ using rota::http::body_writer;
 constexpr std::chrono::seconds sign_of_life{15};
 constexpr std::size_t events_at_once = 100;
 
-problem no_such_job() { return {404, "unknown_job", "the queue has no such job"}; }
-
-std::uint64_t job_id(const request& req) {
-    const std::optional<std::uint64_t> id = read_id(req.param("id"));
-    if (!id)
-        throw no_such_job();
-    return *id;
-}
-
-/// A parameter that is empty says nothing: a first page is often asked for with an empty cursor.
-std::optional<std::string> query(const request& req, std::string_view name) {
-    std::optional<std::string> value = req.query(name);
-    if (value && value->empty())
-        value.reset();
-    return value;
-}
-
 task<response> show_queue_named(service* s, std::string name) {
-    task<std::optional<queue_info>> asking = s->backing().describe(name, s->now());
-    const std::optional<queue_info> info = co_await std::move(asking);
+    const std::optional<queue_info> info = co_await s->backing().describe(name, s->now());
     co_return json_response(describe_queue(name, info, s->now()));
 }
 
@@ -50,8 +33,7 @@ task<response> show_when_set(service* s, std::string name, task<bool> setting) {
     const bool done = co_await std::move(setting);
     if (!done)
         throw refusal({add_outcome::too_many_queues});
-    task<response> showing = show_queue_named(s, std::move(name));
-    response answer = co_await std::move(showing);
+    response answer = co_await show_queue_named(s, std::move(name));
     co_return std::move(answer);
 }
 
@@ -59,16 +41,6 @@ task<response> set_paused(service* s, request* req, bool paused) {
     std::string name = queue_name(*req);
     task<bool> setting = s->backing().pause(name, paused, s->now());
     return show_when_set(s, std::move(name), std::move(setting));
-}
-
-task<response> list_state(service* s, request* req, job_state state) {
-    list_request what;
-    what.state = state;
-    what.after = read_cursor(query(*req, "cursor"));
-    what.limit = read_limit(query(*req, "limit"));
-    task<job_list> listing = s->backing().list(queue_name(*req), what, s->now());
-    const job_list jobs = co_await std::move(listing);
-    co_return json_response(describe_jobs(jobs));
 }
 
 /// Until the server drains.
@@ -86,8 +58,7 @@ task<void> send_each(service* s, watched_ptr queue, std::uint64_t seen, std::str
         co_await to->write(text);
         co_await to->flush();
         text.clear();
-        task<bool> waiting = s->wait_for_event(queue, seen, sign_of_life);
-        const bool there = co_await std::move(waiting);
+        const bool there = co_await s->wait_for_event(queue, seen, sign_of_life);
         if (s->drain_token().stop_requested())
             break;
         if (!there)
@@ -113,8 +84,7 @@ task<void> send_events(service* s, request* req, watched_ptr queue, std::uint64_
         both.request_stop();
     };
     try {
-        task<void> sending = rota::with_task_group(std::move(body));
-        co_await std::move(sending);
+        co_await rota::with_task_group(std::move(body));
     } catch (const rota::operation_cancelled&) {
         if (stopped.stop_requested())
             throw;
@@ -124,10 +94,9 @@ task<void> send_events(service* s, request* req, watched_ptr queue, std::uint64_
 } // namespace
 
 task<response> show_queues(service* s, request* req) {
-    (void)req;
-    task<std::vector<queue_info>> asking = s->backing().queues(s->now());
-    const std::vector<queue_info> all = co_await std::move(asking);
-    co_return json_response(describe_queues(all, s->now()));
+    queues_request what = read_queues_request(query(*req, "limit"), query(*req, "cursor"));
+    const queue_list page = co_await s->backing().queues(std::move(what), s->now());
+    co_return json_response(describe_queues(page, s->now()));
 }
 
 task<response> show_queue(service* s, request* req) {
@@ -136,12 +105,11 @@ task<response> show_queue(service* s, request* req) {
 
 task<response> configure_queue(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
-    const json::document doc = parse(text);
+    const rota::json::document doc = parse(text);
     const queue_settings to = read_settings(doc.root(), s->options());
     std::string name = queue_name(*req);
     task<bool> setting = s->backing().configure(name, to, s->now());
-    task<response> showing = show_when_set(s, std::move(name), std::move(setting));
-    response answer = co_await std::move(showing);
+    response answer = co_await show_when_set(s, std::move(name), std::move(setting));
     co_return std::move(answer);
 }
 
@@ -149,49 +117,62 @@ task<response> pause_queue(service* s, request* req) { return set_paused(s, req,
 task<response> resume_queue(service* s, request* req) { return set_paused(s, req, false); }
 
 task<response> purge_queue(service* s, request* req) {
-    task<std::uint64_t> purging = s->backing().purge(queue_name(*req), s->now());
-    const std::uint64_t purged = co_await std::move(purging);
+    const std::uint64_t purged = co_await s->backing().purge(queue_name(*req), s->now());
     co_return json_response("{\"purged\":" + std::to_string(purged) + '}');
 }
 
+task<response> remove_queue(service* s, request* req) {
+    const std::string name = queue_name(*req);
+    const std::string forced = query(*req, "force").value_or("false");
+    if (forced != "true" && forced != "false")
+        throw problem(400, "invalid_request", "force has to be true or false");
+    for (bool more = true; more;) {
+        const removed_queue result =
+            co_await s->backing().remove_queue(name, forced == "true", s->now());
+        if (result.outcome == removal::unknown)
+            throw problem(404, "unknown_queue", "there is no queue of this name");
+        if (result.outcome == removal::in_progress) {
+            throw problem(409, "jobs_in_progress",
+                          "jobs of this queue are in progress: ?force=true removes them, too");
+        }
+        more = result.more;
+        co_await rota::yield(); // a store in memory is not waited for
+    }
+    co_return response(204);
+}
+
 task<response> list_jobs(service* s, request* req) {
+    if (std::optional<std::string> key = query(*req, "key")) {
+        if (query(*req, "state") || query(*req, "cursor"))
+            throw problem(400, "invalid_request", "key goes with neither state nor cursor");
+        const std::size_t limit = read_limit(query(*req, "limit"));
+        const job_list jobs =
+            co_await s->backing().find_key(queue_name(*req), std::move(*key), limit, s->now());
+        co_return json_response(describe_jobs(jobs));
+    }
     const std::string word = query(*req, "state").value_or("queued");
     const std::optional<job_state> state = read_state(word);
     if (!state) {
         throw problem(400, "invalid_request",
                       "state has to be queued, delayed, in_progress or dead");
     }
-    return list_state(s, req, *state);
+    response answer = co_await list_state(s, req, *state);
+    co_return std::move(answer);
 }
 
-task<response> list_dead(service* s, request* req) { return list_state(s, req, job_state::dead); }
-
 task<response> show_job(service* s, request* req) {
-    task<std::optional<job_info>> finding =
-        s->backing().find(queue_name(*req), job_id(*req), s->now());
-    const std::optional<job_info> job = co_await std::move(finding);
+    const std::optional<job_info> job =
+        co_await s->backing().find(queue_name(*req), job_id(*req), s->now());
     if (!job)
         throw no_such_job();
     co_return json_response(describe_job(*job));
 }
 
 task<response> delete_job(service* s, request* req) {
-    task<bool> removing = s->backing().remove(queue_name(*req), job_id(*req), s->now());
-    const bool removed = co_await std::move(removing);
+    const bool removed = co_await s->backing().remove(queue_name(*req), job_id(*req), s->now());
     if (!removed)
         throw no_such_job();
     co_return response(204);
-}
-
-task<response> retry_dead_job(service* s, request* req) {
-    const std::uint64_t id = job_id(*req);
-    task<revived> reviving = s->backing().retry_dead(queue_name(*req), id, s->now());
-    const revived result = co_await std::move(reviving);
-    if (result.outcome == revive_outcome::unknown)
-        throw problem(404, "unknown_job", "the queue has no such dead job");
-    if (result.outcome == revive_outcome::duplicate)
-        throw refusal({add_outcome::duplicate, result.id, result.state});
-    co_return json_response("{\"id\":\"" + id_text(id) + "\",\"state\":\"queued\"}");
 }
 
 task<response> show_events(service* s, request* req) {

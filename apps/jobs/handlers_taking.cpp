@@ -6,7 +6,7 @@
 #include "listing.hpp"
 #include "requests.hpp"
 #include "words.hpp"
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace jobs {
 namespace {
@@ -20,7 +20,7 @@ task<void> send_delivery(delivery jobs, std::string body, body_writer* to) {
     jobs.delivered();
 }
 
-void write_lost(json::writer& w, const std::vector<std::string>& lost) {
+void write_lost(rota::json::writer& w, const std::vector<std::string>& lost) {
     w.key("lost").begin_array();
     for (const std::string& id : lost)
         w.value(id);
@@ -33,20 +33,17 @@ task<response> take_jobs(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
     take_order order;
     if (!text.empty()) {
-        const json::document doc = parse(text);
+        const rota::json::document doc = parse(text);
         order = read_take_order(doc.root(), s->options());
     }
     watched_ptr queue = open_queue(*s, queue_name(*req));
     std::vector<taken_job> jobs;
     const bool waits = order.wait.count() > 0;
     if (!waits || queue->line.empty()) { // a short way where nobody waits
-        task<std::vector<taken_job>> taking = s->take_now(queue, order.wanted);
-        jobs = co_await std::move(taking);
+        jobs = co_await s->take_now(queue, order.wanted);
     }
     if (jobs.empty() && waits) {
-        task<std::vector<taken_job>> waiting =
-            s->wait_for_jobs(queue, order.wanted, order.wait, req->disconnected());
-        jobs = co_await std::move(waiting);
+        jobs = co_await s->wait_for_jobs(queue, order.wanted, order.wait, req->disconnected());
     }
     if (jobs.empty())
         co_return json_response(R"({"jobs":[]})");
@@ -67,13 +64,12 @@ task<response> take_jobs(service* s, request* req) {
 
 task<response> acknowledge_jobs(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
-    const json::document doc = parse(text);
+    const rota::json::document doc = parse(text);
     acknowledgement given = read_acknowledgement(doc.root(), s->options());
-    task<acknowledged> settling = s->backing().settle(queue_name(*req), std::move(given.acks),
-                                                      std::move(given.retries), s->now());
-    const acknowledged result = co_await std::move(settling);
+    const acknowledged result = co_await s->backing().settle(
+        queue_name(*req), std::move(given.acks), std::move(given.retries), s->now());
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     w.begin_object().member("acked", result.acked).member("retried", result.retried);
     write_lost(w, result.lost);
     w.end_object();
@@ -82,13 +78,12 @@ task<response> acknowledge_jobs(service* s, request* req) {
 
 task<response> extend_leases(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
-    const json::document doc = parse(text);
+    const rota::json::document doc = parse(text);
     extension given = read_extension(doc.root(), s->options());
-    task<extended> extending =
-        s->backing().extend(queue_name(*req), std::move(given.leases), given.lease_ms, s->now());
-    const extended result = co_await std::move(extending);
+    const extended result = co_await s->backing().extend(queue_name(*req), std::move(given.leases),
+                                                         given.lease_ms, s->now());
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     w.begin_object().key("extended").begin_array();
     for (const lease_end& each : result.leases) {
         w.begin_object().member("lease_id", each.lease_id);

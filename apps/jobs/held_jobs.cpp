@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include <rota/check.hpp>
 #include <rota/sleep.hpp>
 
 namespace jobs {
@@ -49,6 +50,7 @@ std::vector<std::string> held_jobs::leases() const {
 void held_jobs::lose(std::vector<held>& of, const std::vector<std::string>& leases) {
     for (const std::string& lease : leases) {
         const auto found = std::ranges::find(of, lease, &held::lease);
+        ROTA_CHECK_ALWAYS(found != of.end(), "a lease that is lost was held");
         lost_.push_back(found->id);
         of.erase(found);
     }
@@ -59,13 +61,10 @@ rota::task<void> held_jobs::keep() {
     while (!held_.empty()) {
         const time_ms now = by_.now();
         const time_ms next = now + std::max((expires_at_ - now) / 3, pause_min);
-        rota::task<void> waiting = rota::sleep_until(by_.steady(next));
-        co_await std::move(waiting);
+        co_await rota::sleep_until(by_.steady(next));
         std::optional<extended> result;
         try {
-            rota::task<extended> extending =
-                by_.backing().extend(queue_->name, leases(), lease_ms_, by_.now());
-            result = co_await std::move(extending);
+            result = co_await by_.backing().extend(queue_->name, leases(), lease_ms_, by_.now());
         } catch (const store_error&) {
             pause_min = pause_min_after_error_ms;
             if (by_.now() > expires_at_)
@@ -92,12 +91,16 @@ rota::task<std::size_t> held_jobs::done() {
     co_return result.acked;
 }
 
-rota::task<void> held_jobs::failed(std::string why, std::chrono::milliseconds delay) {
+rota::task<void> held_jobs::failed(std::string why,
+                                   std::optional<std::chrono::milliseconds> delay) {
     std::vector<retry> retries;
+    std::optional<std::int64_t> delay_ms;
+    if (delay)
+        delay_ms = delay->count();
     const std::string reason = printable(why, by_.options().error_bytes_max);
     retries.reserve(held_.size());
     for (held& each : held_)
-        retries.push_back({std::move(each.lease), delay.count(), reason});
+        retries.push_back({std::move(each.lease), delay_ms, reason});
     held_.clear();
     try {
         rota::task<acknowledged> settling =

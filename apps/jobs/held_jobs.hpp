@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,9 +33,10 @@ public:
     /// Acknowledges; how many jobs that were. Throws store_error: the leases then end by
     /// themselves. Either way nothing is held afterwards.
     [[nodiscard]] rota::task<std::size_t> done();
-    /// Gives the jobs back, with the reason. A store that cannot be used is no error: the leases
-    /// end by themselves.
-    [[nodiscard]] rota::task<void> failed(std::string why, std::chrono::milliseconds delay);
+    /// Gives the jobs back, with the reason, and a delay unless it is the queue's. A store that
+    /// cannot be used is no error: the leases end by themselves.
+    [[nodiscard]] rota::task<void> failed(std::string why,
+                                          std::optional<std::chrono::milliseconds> delay);
     /// The ids of jobs whose leases have ended or been taken away meanwhile.
     [[nodiscard]] std::vector<std::uint64_t> take_lost() { return std::exchange(lost_, {}); }
 

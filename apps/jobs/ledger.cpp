@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <rota/check.hpp>
+
+#include "backoff.hpp"
 #include "payload_size.hpp"
 
 namespace jobs {
@@ -40,6 +43,7 @@ void ledger::flush() {
         const auto found = by_number_.find(number);
         if (found == by_number_.end())
             continue; // forgotten meanwhile
+        ROTA_CHECK(rows_.agrees_with(*found->second), "a queue's counts are of what is stored");
         found->second->dirty = false;
         rows_.save(*found->second);
     }
@@ -71,23 +75,10 @@ queue_row* ledger::open_queue(const std::string& name) {
     return &kept;
 }
 
-/// One without jobs that is set to nothing. False if there is none.
-bool ledger::forget_unused_queue() {
-    const auto unused = std::ranges::find_if(queues_, [](const auto& named) {
-        const queue_counts& c = named.second.counts;
-        return c.queued + c.delayed + c.in_progress + c.dead == 0 &&
-               named.second.settings == queue_settings{};
-    });
-    if (unused == queues_.end())
-        return false;
-    rows_.erase_queue(unused->second.number);
-    by_number_.erase(unused->second.number);
-    queues_.erase(unused);
-    return true;
-}
-
-void ledger::note(change_kind kind, queue_row& queue, const job_row* job, time_ms now) {
+void ledger::note(change_kind kind, queue_row& queue, const job_row* job, time_ms now,
+                  std::int64_t spent_ms) {
     change what;
+    what.spent_ms = spent_ms;
     what.kind = kind;
     what.queue = queue.name;
     what.at = now;
@@ -103,6 +94,7 @@ std::uint64_t& ledger::count(queue_row& queue, job_state state) {
     mark(queue);
     switch (state) {
     case job_state::queued:
+        queue.oldest_known = false;
         return queue.counts.queued;
     case job_state::delayed:
         return queue.counts.delayed;
@@ -113,8 +105,15 @@ std::uint64_t& ledger::count(queue_row& queue, job_state state) {
     }
 }
 
-/// To another state from now on; counts the time in the one that ends.
-void ledger::move(queue_row& queue, job_row& job, job_state to, time_ms now) {
+/// It leaves the state that it is in.
+void ledger::uncount(queue_row& queue, const job_row& job) {
+    std::uint64_t& there = count(queue, job.state);
+    ROTA_CHECK(there != 0, "a job is counted in the state that it leaves");
+    --there;
+}
+
+/// To another state from now on; counts the time in the one that ends, and returns it.
+std::int64_t ledger::move(queue_row& queue, job_row& job, job_state to, time_ms now) {
     const std::int64_t spent = std::max<std::int64_t>(now - job.since, 0);
     if (job.state == job_state::in_progress) {
         job.in_progress_ms += spent;
@@ -123,10 +122,11 @@ void ledger::move(queue_row& queue, job_row& job, job_state to, time_ms now) {
         job.queued_ms += spent;
         queue.counts.queued_ms += spent;
     }
-    --count(queue, job.state);
+    uncount(queue, job);
     ++count(queue, to);
     job.state = to;
     job.since = now;
+    return spent;
 }
 
 // --- Adding ---
@@ -227,20 +227,21 @@ std::vector<taken_job> ledger::take_up_to(queue_row& queue, const take_request& 
                                           time_ms now) {
     const std::int64_t lease =
         or_default(wanted.lease_ms, or_default(queue.settings.lease_ms, limits_.lease_ms));
+    const std::size_t max = std::min(wanted.max, given_max_);
     std::vector<taken_job> jobs;
     std::size_t bytes = 0;
-    for (job_row& row : rows_.list(queue.number, job_state::queued, {}, wanted.max)) {
+    for (job_row& row : rows_.list(queue.number, job_state::queued, {}, max)) {
         job_texts texts = rows_.texts(row);
         bytes += texts.payload.size();
         if (!jobs.empty() && bytes > limits_.take_bytes_max)
             break;
-        move(queue, row, job_state::in_progress, now);
+        const std::int64_t spent = move(queue, row, job_state::in_progress, now);
         ++row.attempts;
         row.due = now + lease;
         next_due_ = std::min(next_due_, row.due);
         std::string id = lease_ids_();
         rows_.update(row, id);
-        note(change_kind::taken, queue, &row, now);
+        note(change_kind::taken, queue, &row, now, spent);
         jobs.push_back({row.id, std::move(texts.key), std::move(texts.payload), row.attempts,
                         std::move(id), row.due});
     }
@@ -255,6 +256,7 @@ std::optional<job_row> ledger::leased(const queue_row* queue, const std::string&
     std::optional<job_row> job = rows_.find_lease(lease);
     if (job && job->queue != queue->number)
         job.reset();
+    ROTA_CHECK(!job || job->state == job_state::in_progress, "a job with a lease is in progress");
     return job;
 }
 
@@ -269,12 +271,13 @@ acknowledged ledger::settle(const std::string& queue, std::vector<std::string> a
             result.lost.push_back(std::move(id));
             continue;
         }
-        row->counts.in_progress_ms += std::max<std::int64_t>(now - job->since, 0);
-        --count(*row, job->state);
+        const std::int64_t spent = std::max<std::int64_t>(now - job->since, 0);
+        row->counts.in_progress_ms += spent;
+        uncount(*row, *job);
         ++row->counts.completed;
         rows_.erase(*job);
         ++result.acked;
-        note(change_kind::completed, *row, &*job, now);
+        note(change_kind::completed, *row, &*job, now, spent);
         changes_.back().due = 0;
     }
     for (retry& each : retries) {
@@ -291,21 +294,30 @@ acknowledged ledger::settle(const std::string& queue, std::vector<std::string> a
     return result;
 }
 
-/// From in_progress to wherever it belongs.
-void ledger::give_back(queue_row& queue, job_row job, change_kind why, std::int64_t delay_ms,
-                       time_ms now) {
+/// From in_progress to wherever it belongs. An attempt that succeeds ends the job, so attempts are
+/// failures in a row.
+void ledger::give_back(queue_row& queue, job_row job, change_kind why,
+                       std::optional<std::int64_t> delay_ms, time_ms now) {
+    ROTA_CHECK(job.state == job_state::in_progress && job.attempts != 0,
+               "what is given back is in progress, and has been tried");
     const std::uint32_t attempts_max = queue.settings.max_attempts;
-    job_state to = delay_ms > 0 ? job_state::delayed : job_state::queued;
+    const std::uint64_t seed = (job.queue << 40 | job.id) * 1'000'003 + job.attempts;
+    const std::int64_t wait =
+        delay_ms ? *delay_ms : backoff_ms(queue.settings.backoff, job.attempts, seed);
+    job_state to = wait > 0 ? job_state::delayed : job_state::queued;
     if (attempts_max != 0 && job.attempts >= attempts_max)
         to = job_state::dead;
-    move(queue, job, to, now);
-    job.due = to == job_state::delayed ? now + delay_ms : 0;
+    const std::int64_t spent = move(queue, job, to, now);
+    job.due = to == job_state::delayed ? now + wait : 0;
     if (job.due != 0)
         next_due_ = std::min(next_due_, job.due);
+    job.cause = why == change_kind::expired     ? job_cause::lease_ended
+                : why == change_kind::abandoned ? job_cause::abandoned
+                                                : job_cause::failed;
     ++queue.counts.failures;
     queue.counts.expired += why == change_kind::expired ? 1 : 0;
     rows_.update(job, "");
-    note(why, queue, &job, now);
+    note(why, queue, &job, now, spent);
     if (to == job_state::dead)
         note(change_kind::died, queue, &job, now);
 }
@@ -319,10 +331,11 @@ void ledger::put_back(const std::string& queue, const std::vector<std::string>& 
         if (!job)
             continue;
         if (sent) {
-            give_back(*row, *job, change_kind::abandoned, 0, now);
+            give_back(*row, *job, change_kind::abandoned, std::nullopt, now);
             continue;
         }
         move(*row, *job, job_state::queued, now);
+        ROTA_CHECK(job->attempts != 0, "what is put back has been tried");
         --job->attempts;
         job->due = 0;
         rows_.update(*job, "");
@@ -358,7 +371,7 @@ time_ms ledger::pass_time(time_ms now) {
         for (job_row& job : ended) {
             queue_row& queue = *by_number_.at(job.queue);
             if (job.state == job_state::in_progress) {
-                give_back(queue, job, change_kind::expired, 0, now);
+                give_back(queue, job, change_kind::expired, std::nullopt, now);
                 continue;
             }
             move(queue, job, job_state::queued, now);

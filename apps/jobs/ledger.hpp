@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +15,18 @@
 #include "table.hpp"
 
 namespace jobs {
+
+/// How far a purge has come: a step of it takes the jobs behind `after`, of that state and those
+/// that follow it.
+struct purge_progress {
+    job_state state = job_state::queued;
+    position after{};
+    std::uint64_t before = 0; ///< jobs with smaller ids only; 0: to be found out by the first step
+    std::uint64_t purged = 0; ///< so far
+    bool done = false;
+};
+/// How many jobs a step of a purge removes.
+inline constexpr std::size_t purged_at_once = 1'000;
 
 /// The rules of the queues, over rows in a table: what the calls of `store` do, without waiting.
 /// One thread at a time. Throws what the table throws; what was done so far is then to be rolled
@@ -35,15 +48,22 @@ public:
                   time_ms now);
     time_ms pass_time(time_ms now);
     std::optional<queue_info> describe(const std::string& queue, time_ms now);
-    std::vector<queue_info> queues(time_ms now);
+    queue_list queues(const queues_request& what, time_ms now);
     job_list list(const std::string& queue, const list_request& what, time_ms now);
     std::optional<job_info> find(const std::string& queue, std::uint64_t id, time_ms now);
+    job_list find_key(const std::string& queue, const std::string& key, std::size_t limit,
+                      time_ms now);
     bool remove(const std::string& queue, std::uint64_t id, time_ms now);
     bool configure(const std::string& queue, const queue_settings& to, time_ms now);
     bool pause(const std::string& queue, bool paused, time_ms now);
-    std::uint64_t purge(const std::string& queue, time_ms now);
+    /// One step: to be called until it is done.
+    purge_progress purge(const std::string& queue, purge_progress so_far, time_ms now);
     revived retry_dead(const std::string& queue, std::uint64_t id, time_ms now);
+    removed_queue remove_queue(const std::string& queue, bool forced, time_ms now);
+    dead_result settle_dead(const std::string& queue, const dead_request& what, time_ms now);
 
+    /// Gives out no more jobs than that at once, however many are asked for.
+    void give_at_most(std::size_t jobs) noexcept { given_max_ = jobs; }
     /// Writes the rows of queues that have changed: at the end of a step, or of several.
     void flush();
     /// Forgets what it knows, and reads the queues anew.
@@ -55,18 +75,25 @@ private:
     [[nodiscard]] queue_row* find_queue(const std::string& name);
     [[nodiscard]] queue_row* open_queue(const std::string& name);
     bool forget_unused_queue();
+    void forget(std::uint64_t number);
     void mark(queue_row& queue);
-    void note(change_kind kind, queue_row& queue, const job_row* job, time_ms now);
+    void note(change_kind kind, queue_row& queue, const job_row* job, time_ms now,
+              std::int64_t spent_ms = -1);
     std::uint64_t& count(queue_row& queue, job_state state);
-    void move(queue_row& queue, job_row& job, job_state to, time_ms now);
+    void uncount(queue_row& queue, const job_row& job);
+    std::int64_t move(queue_row& queue, job_row& job, job_state to, time_ms now);
     add_result add_one(queue_row& queue, new_job job, time_ms now);
     std::optional<add_result> known_try(const queue_row& queue, const idempotency& token,
                                         std::int64_t delay_ms, time_ms now);
     std::vector<taken_job> take_up_to(queue_row& queue, const take_request& wanted, time_ms now);
     [[nodiscard]] std::optional<job_row> leased(const queue_row* queue, const std::string& lease);
-    void give_back(queue_row& queue, job_row job, change_kind why, std::int64_t delay_ms,
-                   time_ms now);
-    [[nodiscard]] std::optional<time_ms> oldest(const queue_row& queue);
+    void give_back(queue_row& queue, job_row job, change_kind why,
+                   std::optional<std::int64_t> delay_ms, time_ms now);
+    void erase(queue_row& queue, job_row job, time_ms now);
+    revived revive(queue_row& queue, job_row job, time_ms now);
+    [[nodiscard]] std::vector<job_row> dead_among(const queue_row& queue, const dead_request& what);
+    [[nodiscard]] std::optional<time_ms> oldest(queue_row& queue);
+    std::size_t purge_some(queue_row& queue, purge_progress& at, std::size_t limit);
     [[nodiscard]] job_info info_of(const job_row& job, time_ms now);
 
     table& rows_;
@@ -76,6 +103,7 @@ private:
     std::unordered_map<std::uint64_t, queue_row*> by_number_;
     std::vector<std::uint64_t> dirty_; // numbers of queues to be saved
     std::uint64_t next_number_ = 1;
+    std::size_t given_max_ = SIZE_MAX;
     time_ms next_due_ = 0; // nothing ends before
     std::vector<change> changes_;
 };

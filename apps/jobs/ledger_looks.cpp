@@ -8,14 +8,17 @@ namespace jobs {
 
 std::optional<queue_info> ledger::describe(const std::string& queue, time_ms now) {
     pass_time(now);
-    const queue_row* const row = find_queue(queue);
+    queue_row* const row = find_queue(queue);
     if (row == nullptr)
         return std::nullopt;
     return queue_info{queue, row->settings, row->counts, oldest(*row)};
 }
 
-/// Within one priority jobs were added in the order of their ids.
-std::optional<time_ms> ledger::oldest(const queue_row& queue) {
+/// Within one priority jobs were added in the order of their ids. Is looked for when the queued
+/// jobs have changed: of thousands of queues few have.
+std::optional<time_ms> ledger::oldest(queue_row& queue) {
+    if (queue.oldest_known)
+        return queue.oldest;
     std::optional<time_ms> result;
     position after;
     while (queue.counts.queued > 0 && after.rank <= priority_max) {
@@ -25,15 +28,22 @@ std::optional<time_ms> ledger::oldest(const queue_row& queue) {
         result = std::min(result.value_or(never), first.front().added_at);
         after = {static_cast<std::uint8_t>(first.front().rank + 1), 0};
     }
+    queue.oldest = result;
+    queue.oldest_known = true;
     return result;
 }
 
-std::vector<queue_info> ledger::queues(time_ms now) {
+queue_list ledger::queues(const queues_request& what, time_ms now) {
     pass_time(now);
-    std::vector<queue_info> result;
-    result.reserve(queues_.size());
-    for (const auto& [name, row] : queues_)
-        result.push_back({name, row.settings, row.counts, oldest(row)});
+    queue_list result;
+    for (auto each = queues_.upper_bound(what.after); each != queues_.end(); ++each) {
+        if (result.queues.size() == what.limit) {
+            result.more = true;
+            break;
+        }
+        queue_row& row = each->second;
+        result.queues.push_back({each->first, row.settings, row.counts, oldest(row)});
+    }
     return result;
 }
 
@@ -47,6 +57,8 @@ job_info ledger::info_of(const job_row& job, time_ms now) {
     info.state = job.state;
     info.priority = priority_max - job.rank;
     info.attempts = job.attempts;
+    info.cause = job.cause;
+    info.since = job.since;
     info.duplicates = job.duplicates;
     info.added_at = job.added_at;
     info.due_at = job.due;
@@ -88,17 +100,41 @@ std::optional<job_info> ledger::find(const std::string& queue, std::uint64_t id,
     return info_of(*job, now);
 }
 
+job_list ledger::find_key(const std::string& queue, const std::string& key, std::size_t limit,
+                          time_ms now) {
+    pass_time(now);
+    job_list result;
+    const queue_row* const row = find_queue(queue);
+    if (row == nullptr)
+        return result;
+    std::vector<job_row> found = rows_.find_dead(row->number, key, limit);
+    if (const std::optional<job_row> live = rows_.find_key(row->number, key))
+        found.insert(found.begin(), *live);
+    std::size_t bytes = 0;
+    for (const job_row& job : found) {
+        if (result.jobs.size() == limit || bytes > list_request{}.payload_bytes_max)
+            break;
+        result.jobs.push_back(info_of(job, now));
+        bytes += result.jobs.back().payload.size();
+    }
+    return result;
+}
+
 bool ledger::remove(const std::string& queue, std::uint64_t id, time_ms now) {
     pass_time(now);
     queue_row* const row = find_queue(queue);
-    std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
+    const std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
     if (!job)
         return false;
-    rows_.erase(*job);
-    --count(*row, job->state);
-    job->due = 0;
-    note(change_kind::deleted, *row, &*job, now);
+    erase(*row, *job, now);
     return true;
+}
+
+void ledger::erase(queue_row& queue, job_row job, time_ms now) {
+    rows_.erase(job);
+    uncount(queue, job);
+    job.due = 0;
+    note(change_kind::deleted, queue, &job, now);
 }
 
 bool ledger::configure(const std::string& queue, const queue_settings& to, time_ms now) {
@@ -123,33 +159,151 @@ bool ledger::pause(const std::string& queue, bool paused, time_ms now) {
     return true;
 }
 
-std::uint64_t ledger::purge(const std::string& queue, time_ms now) {
+purge_progress ledger::purge(const std::string& queue, purge_progress so_far, time_ms now) {
     pass_time(now);
     queue_row* const row = find_queue(queue);
-    if (row == nullptr)
-        return 0;
-    std::uint64_t purged = 0;
-    for (const job_state state : {job_state::queued, job_state::delayed, job_state::dead}) {
-        rows_.erase_all(row->number, state);
-        purged += std::exchange(count(*row, state), 0);
+    so_far.done = row == nullptr;
+    if (so_far.done)
+        return so_far;
+    if (so_far.before == 0)
+        so_far.before = rows_.id_to_come(*row);
+    for (std::size_t left = purged_at_once; left != 0 && !so_far.done;)
+        left -= purge_some(*row, so_far, left);
+    if (so_far.done)
+        note(change_kind::purged, *row, nullptr, now);
+    return so_far;
+}
+
+/// Goes on until there are no more of the state, or to the end of a rank; how many have been
+/// removed.
+std::size_t ledger::purge_some(queue_row& queue, purge_progress& at, std::size_t limit) {
+    const std::vector<job_row> found = rows_.list(queue.number, at.state, at.after, limit);
+    std::size_t removed = 0;
+    for (const job_row& job : found) {
+        if (job.id >= at.before) { // so are those behind it in its rank
+            at.after = {static_cast<std::uint8_t>(job.rank + 1), 0};
+            break;
+        }
+        at.after = {job.rank, job.id};
+        rows_.erase(job);
+        uncount(queue, job);
+        ++at.purged;
+        ++removed;
     }
-    note(change_kind::purged, *row, nullptr, now);
-    return purged;
+    if (removed < found.size() || found.size() == limit)
+        return removed; // there may be more
+    at.after = {};
+    switch (at.state) {
+    case job_state::queued:
+        at.state = job_state::delayed;
+        break;
+    case job_state::delayed:
+        at.state = job_state::dead;
+        break;
+    default:
+        at.done = true;
+    }
+    return removed;
 }
 
 revived ledger::retry_dead(const std::string& queue, std::uint64_t id, time_ms now) {
     pass_time(now);
     queue_row* const row = find_queue(queue);
-    std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
+    const std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
     if (!job || job->state != job_state::dead)
         return {revive_outcome::unknown};
-    if (const auto there = rows_.find_key(row->number, rows_.texts(*job).key))
+    return revive(*row, *job, now);
+}
+
+revived ledger::revive(queue_row& queue, job_row job, time_ms now) {
+    if (const auto there = rows_.find_key(queue.number, rows_.key(job)))
         return {revive_outcome::duplicate, there->id, there->state};
-    move(*row, *job, job_state::queued, now);
-    job->attempts = 0;
-    rows_.update(*job, std::nullopt);
-    note(change_kind::revived, *row, &*job, now);
-    return {revive_outcome::revived, id, job_state::queued};
+    move(queue, job, job_state::queued, now);
+    job.attempts = 0;
+    job.cause = job_cause::none;
+    rows_.update(job, std::nullopt);
+    note(change_kind::revived, queue, &job, now);
+    return {revive_outcome::revived, job.id, job_state::queued};
+}
+
+/// One without jobs that is set to nothing. False if there is none.
+bool ledger::forget_unused_queue() {
+    const auto unused = std::ranges::find_if(queues_, [](const auto& named) {
+        const queue_counts& c = named.second.counts;
+        return c.queued + c.delayed + c.in_progress + c.dead == 0 &&
+               named.second.settings == queue_settings{};
+    });
+    if (unused == queues_.end())
+        return false;
+    forget(unused->second.number);
+    return true;
+}
+
+void ledger::forget(std::uint64_t number) {
+    rows_.erase_queue(number);
+    queues_.erase(queues_.find(*by_number_.at(number)->name));
+    by_number_.erase(number);
+}
+
+removed_queue ledger::remove_queue(const std::string& queue, bool forced, time_ms now) {
+    pass_time(now);
+    queue_row* const row = find_queue(queue);
+    if (row == nullptr)
+        return {removal::unknown};
+    if (!forced && row->counts.in_progress != 0)
+        return {removal::in_progress};
+    row->settings.paused = true; // nobody takes from it between two slices
+    mark(*row);
+    std::size_t left = removed_at_once;
+    for (const job_state state :
+         {job_state::queued, job_state::delayed, job_state::in_progress, job_state::dead}) {
+        const std::vector<job_row> slice = rows_.list(row->number, state, {}, left);
+        for (const job_row& job : slice)
+            erase(*row, job, now);
+        left -= slice.size();
+        if (left == 0)
+            return {removal::removed, true};
+    }
+    note(change_kind::removed, *row, nullptr, now);
+    forget(row->number);
+    return {removal::removed};
+}
+
+std::vector<job_row> ledger::dead_among(const queue_row& queue, const dead_request& what) {
+    if (!what.ids)
+        return rows_.list(queue.number, job_state::dead, what.after, what.limit);
+    std::vector<job_row> named;
+    for (const std::uint64_t id : *what.ids) {
+        const std::optional<job_row> job = rows_.find(queue.number, id);
+        const auto same = [id](const job_row& other) { return other.id == id; };
+        if (job && job->state == job_state::dead && std::ranges::none_of(named, same))
+            named.push_back(*job);
+    }
+    return named;
+}
+
+dead_result ledger::settle_dead(const std::string& queue, const dead_request& what, time_ms now) {
+    pass_time(now);
+    dead_result result;
+    queue_row* const row = find_queue(queue);
+    if (row == nullptr)
+        return result;
+    const std::vector<job_row> slice = dead_among(*row, what);
+    result.more = !what.ids && slice.size() == what.limit;
+    for (const job_row& job : slice) {
+        result.after = {job.rank, job.id};
+        if (job.since >= what.before.value_or(never) ||
+            (what.cause != job_cause::none && job.cause != what.cause))
+            continue;
+        if (what.action == dead_action::remove) {
+            erase(*row, job, now);
+            ++result.done;
+        } else {
+            const bool is_there = revive(*row, job, now).outcome == revive_outcome::duplicate;
+            ++(is_there ? result.duplicates : result.done);
+        }
+    }
+    return result;
 }
 
 } // namespace jobs

@@ -5,8 +5,15 @@
 #include <type_traits>
 
 #include <rota/routine.hpp>
+#include <rota/yield.hpp>
 
 namespace jobs {
+namespace {
+
+/// What a job takes up beside its texts, in rows and indexes.
+constexpr std::size_t bytes_of_row = 200;
+
+} // namespace
 
 /// A routine that waits for its step. Once it has been submitted it is awaited to its end.
 template <class Work>
@@ -14,8 +21,8 @@ class ledger_store::call final : public rota::owner_wait, private ledger_store::
 public:
     using result = std::invoke_result_t<Work&, ledger&>;
 
-    call(ledger_store& by, Work& work) noexcept
-        : owner_wait("jobs::store"), by_(by), work_(work), back_(*this) {}
+    call(ledger_store& by, Work& work, step_nature what) noexcept
+        : owner_wait("jobs::store"), step(what), by_(by), work_(work), back_(*this) {}
 
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> self) {
@@ -56,7 +63,7 @@ private:
 class ledger_store::detached final : public ledger_store::step {
 public:
     detached(std::string queue, std::vector<std::string> leases, bool sent, time_ms now)
-        : queue_(std::move(queue)), leases_(std::move(leases)), sent_(sent), now_(now) {}
+        : step({}), queue_(std::move(queue)), leases_(std::move(leases)), sent_(sent), now_(now) {}
     void run(ledger& on) override { on.put_back(queue_, leases_, sent_, now_); }
     void done(std::exception_ptr) noexcept override { delete this; }
 
@@ -68,10 +75,18 @@ private:
 };
 
 template <class Work>
-rota::task<std::invoke_result_t<Work&, ledger&>> ledger_store::perform(Work work) {
-    call<Work> waiting(*this, work);
-    auto result = co_await waiting;
-    co_return std::move(result);
+rota::task<std::invoke_result_t<Work&, ledger&>> ledger_store::perform(Work work,
+                                                                       step_nature what) {
+    call<Work> waiting(*this, work, what);
+    store_call seen(health());
+    try {
+        auto result = co_await waiting;
+        seen.succeeded(what.probes || what.adds_bytes != 0);
+        co_return std::move(result);
+    } catch (const store_error& e) {
+        seen.failed(e);
+        throw;
+    }
 }
 
 void ledger_store::listen(store_listener* to) noexcept {
@@ -88,9 +103,12 @@ void ledger_store::tell(const std::vector<change>& what) noexcept {
 rota::task<std::vector<add_result>> ledger_store::add(std::string queue, std::vector<new_job> jobs,
                                                       std::optional<idempotency> token,
                                                       time_ms now) {
-    return perform(
-        [queue = std::move(queue), jobs = std::move(jobs), token = std::move(token),
-         now](ledger& on) mutable { return on.add(queue, std::move(jobs), token, now); });
+    step_nature what;
+    for (const new_job& job : jobs)
+        what.adds_bytes += job.key.size() + job.payload.size() + bytes_of_row;
+    return perform([queue = std::move(queue), jobs = std::move(jobs), token = std::move(token),
+                    now](ledger& on) mutable { return on.add(queue, std::move(jobs), token, now); },
+                   what);
 }
 
 rota::task<std::vector<std::vector<taken_job>>>
@@ -103,17 +121,13 @@ ledger_store::take(std::string queue, std::vector<take_request> wanted, time_ms 
 rota::task<acknowledged> ledger_store::settle(std::string queue, std::vector<std::string> acks,
                                               std::vector<retry> retries, time_ms now) {
     return perform([queue = std::move(queue), acks = std::move(acks), retries = std::move(retries),
-                    now](ledger& on) mutable {
-        return on.settle(queue, std::move(acks), std::move(retries), now);
-    });
+                    now](ledger& on) { return on.settle(queue, acks, retries, now); });
 }
 
 rota::task<extended> ledger_store::extend(std::string queue, std::vector<std::string> leases,
                                           std::int64_t lease_ms, time_ms now) {
-    return perform(
-        [queue = std::move(queue), leases = std::move(leases), lease_ms, now](ledger& on) mutable {
-            return on.extend(queue, std::move(leases), lease_ms, now);
-        });
+    return perform([queue = std::move(queue), leases = std::move(leases), lease_ms,
+                    now](ledger& on) { return on.extend(queue, leases, lease_ms, now); });
 }
 
 void ledger_store::put_back(std::string queue, std::vector<std::string> leases, bool sent,
@@ -131,12 +145,18 @@ rota::task<time_ms> ledger_store::pass_time(time_ms now) {
     return perform([now](ledger& on) { return on.pass_time(now); });
 }
 
+rota::task<void> ledger_store::probe(time_ms now) {
+    rota::task<time_ms> asking =
+        perform([now](ledger& on) { return on.pass_time(now); }, {.probes = true});
+    (void)co_await std::move(asking);
+}
+
 rota::task<std::optional<queue_info>> ledger_store::describe(std::string queue, time_ms now) {
     return perform([queue = std::move(queue), now](ledger& on) { return on.describe(queue, now); });
 }
 
-rota::task<std::vector<queue_info>> ledger_store::queues(time_ms now) {
-    return perform([now](ledger& on) { return on.queues(now); });
+rota::task<queue_list> ledger_store::queues(queues_request what, time_ms now) {
+    return perform([what = std::move(what), now](ledger& on) { return on.queues(what, now); });
 }
 
 rota::task<job_list> ledger_store::list(std::string queue, list_request what, time_ms now) {
@@ -148,6 +168,13 @@ rota::task<std::optional<job_info>> ledger_store::find(std::string queue, std::u
                                                        time_ms now) {
     return perform(
         [queue = std::move(queue), id, now](ledger& on) { return on.find(queue, id, now); });
+}
+
+rota::task<job_list> ledger_store::find_key(std::string queue, std::string key, std::size_t limit,
+                                            time_ms now) {
+    return perform([queue = std::move(queue), key = std::move(key), limit, now](ledger& on) {
+        return on.find_key(queue, key, limit, now);
+    });
 }
 
 rota::task<bool> ledger_store::remove(std::string queue, std::uint64_t id, time_ms now) {
@@ -167,12 +194,33 @@ rota::task<bool> ledger_store::pause(std::string queue, bool paused, time_ms now
 }
 
 rota::task<std::uint64_t> ledger_store::purge(std::string queue, time_ms now) {
-    return perform([queue = std::move(queue), now](ledger& on) { return on.purge(queue, now); });
+    purge_progress at;
+    for (;;) {
+        rota::task<purge_progress> purging =
+            perform([queue, at, now](ledger& on) { return on.purge(queue, at, now); });
+        at = co_await std::move(purging);
+        if (at.done)
+            co_return at.purged;
+        co_await rota::yield(); // a store in memory waits for nothing
+    }
 }
 
 rota::task<revived> ledger_store::retry_dead(std::string queue, std::uint64_t id, time_ms now) {
     return perform(
         [queue = std::move(queue), id, now](ledger& on) { return on.retry_dead(queue, id, now); });
+}
+
+rota::task<removed_queue> ledger_store::remove_queue(std::string queue, bool forced, time_ms now) {
+    return perform([queue = std::move(queue), forced, now](ledger& on) {
+        return on.remove_queue(queue, forced, now);
+    });
+}
+
+rota::task<dead_result> ledger_store::settle_dead(std::string queue, dead_request what,
+                                                  time_ms now) {
+    return perform([queue = std::move(queue), what = std::move(what), now](ledger& on) {
+        return on.settle_dead(queue, what, now);
+    });
 }
 
 } // namespace jobs

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -18,6 +19,13 @@
 
 namespace jobs {
 
+/// What a step needs of a disk: it looks and changes little; it writes although there may be
+/// nothing to be changed, to see whether that can be done; or it adds about so many bytes.
+struct step_nature {
+    bool probes = false;
+    std::size_t adds_bytes = 0; ///< 0: it adds nothing
+};
+
 /// A store over a ledger: says what is to be done; a class derived from it says where and when.
 class ledger_store : public store {
 public:
@@ -33,29 +41,39 @@ public:
     void put_back(std::string queue, std::vector<std::string> leases, bool sent,
                   time_ms now) noexcept final;
     rota::task<time_ms> pass_time(time_ms now) final;
+    rota::task<void> probe(time_ms now) final;
     rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) final;
-    rota::task<std::vector<queue_info>> queues(time_ms now) final;
+    rota::task<queue_list> queues(queues_request what, time_ms now) final;
     rota::task<job_list> list(std::string queue, list_request what, time_ms now) final;
     rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,
                                              time_ms now) final;
+    rota::task<job_list> find_key(std::string queue, std::string key, std::size_t limit,
+                                  time_ms now) final;
     rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now) final;
     rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) final;
     rota::task<bool> pause(std::string queue, bool paused, time_ms now) final;
     rota::task<std::uint64_t> purge(std::string queue, time_ms now) final;
     rota::task<revived> retry_dead(std::string queue, std::uint64_t id, time_ms now) final;
+    rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now) final;
+    rota::task<dead_result> settle_dead(std::string queue, dead_request what, time_ms now) final;
 
 protected:
-    /// One step on its way through the store: run() once, then done() once, after which it may be
+    /// One step on its way through the store: run(), then done() once, after which it may be
     /// gone.
     class step {
     public:
-        /// Throws what the ledger throws.
+        /// Throws what the ledger throws. Unless it adds, it may then be called once more.
         virtual void run(ledger& on) = 0;
         /// It is in force, or has not been done because of `error`.
         virtual void done(std::exception_ptr error) noexcept = 0;
+        [[nodiscard]] step_nature nature() const noexcept { return nature_; }
 
     protected:
+        explicit step(step_nature what) noexcept : nature_(what) {}
         ~step() = default;
+
+    private:
+        const step_nature nature_;
     };
 
     /// Takes a step. True: done() will be called, on any thread. False: it has been done, with
@@ -69,7 +87,7 @@ private:
     class call;
     class detached;
     template <class Work>
-    rota::task<std::invoke_result_t<Work&, ledger&>> perform(Work work);
+    rota::task<std::invoke_result_t<Work&, ledger&>> perform(Work work, step_nature what = {});
 
     std::mutex listener_lock_; // guards what follows; held while it is told
     store_listener* listener_ = nullptr;

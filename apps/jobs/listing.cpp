@@ -5,7 +5,7 @@
 
 #include "problem.hpp"
 #include "words.hpp"
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace jobs {
 namespace {
@@ -20,7 +20,7 @@ bool read_number(std::string_view text, Number& into) {
     return error == std::errc() && stop == end;
 }
 
-void write_counts(json::writer& w, const queue_counts& c) {
+void write_counts(rota::json::writer& w, const queue_counts& c) {
     w.key("counts").begin_object();
     w.member("queued", c.queued).member("delayed", c.delayed);
     w.member("in_progress", c.in_progress).member("dead", c.dead);
@@ -31,7 +31,7 @@ void write_counts(json::writer& w, const queue_counts& c) {
     w.end_object();
 }
 
-void write_oldest(json::writer& w, const queue_info& queue, time_ms now) {
+void write_oldest(rota::json::writer& w, const queue_info& queue, time_ms now) {
     w.key("oldest_age_ms");
     if (queue.oldest) {
         w.value(std::max<std::int64_t>(now - *queue.oldest, 0));
@@ -42,7 +42,7 @@ void write_oldest(json::writer& w, const queue_info& queue, time_ms now) {
 
 /// 0 stands for what is usual.
 template <class Number>
-void write_setting(json::writer& w, std::string_view name, Number value) {
+void write_setting(rota::json::writer& w, std::string_view name, Number value) {
     w.key(name);
     if (value == 0) {
         w.null();
@@ -51,32 +51,77 @@ void write_setting(json::writer& w, std::string_view name, Number value) {
     }
 }
 
-void write_job(json::writer& w, const job_info& job) {
+template <class Number>
+void write_if_said(rota::json::writer& w, std::string_view name,
+                   const std::optional<Number>& value) {
+    w.key(name);
+    if (value) {
+        w.value(*value);
+    } else {
+        w.null();
+    }
+}
+
+/// 1500 is 1.5, 2000 is 2.
+std::string thousandths(std::uint32_t number) {
+    std::string text = std::to_string(number / 1'000);
+    const std::string rest = std::to_string(1'000 + number % 1'000);
+    text.append(".").append(rest.substr(1));
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.ends_with('.'))
+        text.pop_back();
+    return text;
+}
+
+void write_backoff(rota::json::writer& w, const backoff_settings& b) {
+    w.key("backoff").begin_object();
+    write_if_said(w, "after", b.after);
+    write_if_said(w, "initial_ms", b.initial_ms);
+    w.key("factor");
+    if (b.factor_milli) {
+        w.raw(thousandths(*b.factor_milli));
+    } else {
+        w.null();
+    }
+    write_if_said(w, "max_ms", b.max_ms);
+    w.end_object();
+}
+
+void write_job(rota::json::writer& w, const job_info& job) {
     w.begin_object().member("id", id_text(job.id)).member("key", job.key);
     w.key("payload").raw(job.payload).member("state", to_string(job.state));
     w.member("priority", job.priority).member("attempts", job.attempts);
     w.member("duplicates", job.duplicates).member("added_at", time_text(job.added_at));
     if (job.state == job_state::in_progress)
         w.member("lease_expires_at", time_text(job.due_at));
+    const bool has_failed = job.cause != job_cause::none;
     if (job.state == job_state::delayed)
         w.member("due_at", time_text(job.due_at));
+    if (job.state == job_state::delayed && has_failed)
+        w.member("retry_at", time_text(job.due_at));
+    if (job.state == job_state::dead || (job.state == job_state::delayed && has_failed))
+        w.member("failed_at", time_text(job.since));
+    if (has_failed)
+        w.member("cause", to_string(job.cause));
     w.member("queued_ms", job.queued_ms).member("in_progress_ms", job.in_progress_ms);
     if (!job.error.empty())
         w.member("error", job.error);
     w.end_object();
 }
 
+std::size_t read_limit_up_to(const std::string& text, std::size_t most) {
+    std::size_t limit = 0;
+    if (!read_number(text, limit) || limit < 1 || limit > most) {
+        throw problem(400, "invalid_request",
+                      "limit has to be an integer from 1 to " + std::to_string(most));
+    }
+    return limit;
+}
+
 } // namespace
 
 std::size_t read_limit(const std::optional<std::string>& given) {
-    if (!given)
-        return limit_default;
-    std::size_t limit = 0;
-    if (!read_number(*given, limit) || limit < 1 || limit > limit_max) {
-        throw problem(400, "invalid_request",
-                      "limit has to be an integer from 1 to " + std::to_string(limit_max));
-    }
-    return limit;
+    return given ? read_limit_up_to(*given, limit_max) : limit_default;
 }
 
 std::string cursor_text(const job_info& last) {
@@ -102,44 +147,60 @@ std::string describe_queue(std::string_view name, const std::optional<queue_info
     const queue_info info = queue.value_or(queue_info{});
     const queue_settings& s = info.settings;
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     w.begin_object().member("queue", name).member("paused", s.paused);
     w.key("settings").begin_object();
     write_setting(w, "max_jobs", s.max_jobs);
     write_setting(w, "max_attempts", s.max_attempts);
     write_setting(w, "lease_ms", s.lease_ms);
     write_setting(w, "payload_bytes_max", s.payload_bytes_max);
-    w.member("paused", s.paused).end_object();
+    w.member("paused", s.paused);
+    write_backoff(w, s.backoff);
+    w.end_object();
     write_counts(w, info.counts);
     write_oldest(w, info, now);
     w.end_object();
     return body;
 }
 
-std::string describe_queues(const std::vector<queue_info>& queues, time_ms now) {
+queues_request read_queues_request(const std::optional<std::string>& limit,
+                                   const std::optional<std::string>& cursor) {
+    queues_request result;
+    if (limit)
+        result.limit = read_limit_up_to(*limit, queues_request{}.limit);
+    if (cursor && !is_queue_name(*cursor))
+        throw problem(400, "invalid_request", "cursor is none that this list has given");
+    result.after = cursor.value_or("");
+    return result;
+}
+
+std::string describe_queues(const queue_list& page, time_ms now) {
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     w.begin_object().key("queues").begin_array();
-    for (const queue_info& each : queues) {
+    for (const queue_info& each : page.queues) {
         w.begin_object().member("queue", each.name).member("paused", each.settings.paused);
         write_counts(w, each.counts);
         write_oldest(w, each, now);
         w.end_object();
     }
-    w.end_array().end_object();
+    w.end_array();
+    if (page.more)
+        w.member("next_cursor", page.queues.back().name);
+    w.end_object();
     return body;
 }
 
 std::string describe_job(const job_info& job) {
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     write_job(w, job);
     return body;
 }
 
 std::string describe_jobs(const job_list& list) {
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     w.begin_object().key("jobs").begin_array();
     for (const job_info& job : list.jobs)
         write_job(w, job);
@@ -152,7 +213,7 @@ std::string describe_jobs(const job_list& list) {
 
 std::string describe_taken(const std::vector<taken_job>& jobs) {
     std::string body;
-    json::writer w(body);
+    rota::json::writer w(body);
     w.begin_object().key("jobs").begin_array();
     for (const taken_job& job : jobs) {
         w.begin_object().member("id", id_text(job.id)).member("key", job.key);
@@ -167,7 +228,7 @@ std::string describe_taken(const std::vector<taken_job>& jobs) {
 std::string describe_event(const event& what, time_ms epoch) {
     std::string text = "id: " + std::to_string(epoch) + '-' + std::to_string(what.number) +
                        "\nevent: " + std::string(to_string(what.kind)) + "\ndata: ";
-    json::writer w(text);
+    rota::json::writer w(text);
     w.begin_object().member("type", to_string(what.kind));
     if (what.job != 0)
         w.member("id", id_text(what.job)).member("attempt", what.attempt);

@@ -23,8 +23,13 @@ namespace jobs {
 /// as it would be.
 [[nodiscard]] std::string describe_queue(std::string_view name,
                                          const std::optional<queue_info>& queue, time_ms now);
-/// {"queues": [{"queue", "paused", "counts"}]}
-[[nodiscard]] std::string describe_queues(const std::vector<queue_info>& queues, time_ms now);
+/// A page of the list of queues: up to 10,000 of them, which is all that there can be, if the
+/// client does not say. `cursor` is the `next_cursor` of the page before. Throws problem.
+[[nodiscard]] queues_request read_queues_request(const std::optional<std::string>& limit,
+                                                 const std::optional<std::string>& cursor);
+/// {"queues": [{"queue", "paused", "counts", "oldest_age_ms"}], "next_cursor"?}; the cursor if
+/// there are more.
+[[nodiscard]] std::string describe_queues(const queue_list& page, time_ms now);
 [[nodiscard]] std::string describe_job(const job_info& job);
 /// {"jobs": [...], "cursor"?}; the cursor if there are more.
 [[nodiscard]] std::string describe_jobs(const job_list& list);

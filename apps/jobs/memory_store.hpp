@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <mutex>
 
@@ -9,18 +10,23 @@
 namespace jobs {
 
 /// Queues that end with the program; for tests and benchmarks. No thread, no waiting: each step is
-/// done on the spot, under a lock.
-class memory_store final : public ledger_store {
+/// done on the spot, under a lock, or not at all: one that lacks memory is undone.
+class memory_store : public ledger_store {
 public:
     explicit memory_store(store_limits limits = {}, id_source lease_ids = random_id)
         : rules_(rows_, limits, std::move(lease_ids)) {}
 
-private:
+    /// The caller's worker does it: little at a time, so that others have their turn.
+    [[nodiscard]] std::size_t add_bytes() const noexcept override { return 0; }
+
+protected:
     bool submit(step& what, std::exception_ptr& error) override;
 
+private:
     std::mutex lock_; // guards what follows
     memory_table rows_;
     ledger rules_;
+    bool stale_ = false; // rules_, a step having been undone
 };
 
 } // namespace jobs

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <rota/check.hpp>
+
 namespace jobs {
 namespace {
 
@@ -9,13 +11,55 @@ position place_of(const job_row& row) noexcept { return {row.rank, row.id}; }
 
 std::size_t index_of(job_state state) noexcept { return static_cast<std::size_t>(state); }
 
+/// So that one more allocates no place for it.
+void make_room(auto& in) requires requires { in.rehash(1); }
+{
+    if (in.size() + 1 >= in.bucket_count())
+        in.rehash(2 * in.bucket_count() + 1);
+}
+template <class Kept>
+void make_room(std::vector<Kept>& in, std::size_t count = 1) {
+    if (in.capacity() - in.size() < count)
+        in.reserve(2 * in.size() + count);
+}
+
+/// A node of such a set.
+template <class Set>
+typename Set::node_type node_of(typename Set::value_type value) {
+    Set one;
+    one.insert(std::move(value));
+    return one.extract(one.begin());
+}
+
 } // namespace
 
-void memory_table::erase_queue(std::uint64_t number) {
-    shelves_.erase(number);
-    std::erase_if(token_ends_, [&](const auto& end) { return end.second.first == number; });
-    tokens_.erase(tokens_.lower_bound({number, ""}), tokens_.lower_bound({number + 1, ""}));
+// --- Queues ---
+
+std::vector<queue_row> memory_table::queues() {
+    std::vector<queue_row> result;
+    result.reserve(queues_.size());
+    for (const auto& [number, row] : queues_)
+        result.push_back(row);
+    return result;
 }
+
+void memory_table::save(const queue_row& queue) {
+    make_room(undo_);
+    const auto kept = queues_.find(queue.number);
+    if (kept != queues_.end()) {
+        undo_.emplace_back(saved_queue{std::exchange(kept->second, queue)});
+        return;
+    }
+    queues_.emplace(queue.number, queue);
+    undo_.emplace_back(added_queue{queue.number});
+}
+
+void memory_table::erase_queue(std::uint64_t number) {
+    make_room(undo_);
+    undo_.emplace_back(erased_queue{number, queues_.extract(number)});
+}
+
+// --- Jobs ---
 
 memory_table::remarks& memory_table::entry::remarked() {
     if (!more)
@@ -44,6 +88,19 @@ std::optional<job_row> memory_table::find_key(std::uint64_t queue, std::string_v
     return found == in->second.live.end() ? std::nullopt : std::optional((*found)->row);
 }
 
+std::vector<job_row> memory_table::find_dead(std::uint64_t queue, std::string_view key,
+                                             std::size_t limit) {
+    std::vector<job_row> result;
+    const auto in = shelves_.find(queue);
+    if (in == shelves_.end())
+        return result;
+    const auto& dead = in->second.dead;
+    auto place = dead.upper_bound({key, UINT64_MAX});
+    while (place != dead.begin() && (--place)->first == key && result.size() < limit)
+        result.push_back(in->second.jobs.at(place->second).row);
+    return result;
+}
+
 std::optional<job_row> memory_table::find_lease(std::string_view lease) {
     const auto found = leases_.find(lease);
     return found == leases_.end() ? std::nullopt : std::optional(found->second->row);
@@ -53,6 +110,10 @@ job_texts memory_table::texts(const job_row& job) {
     const entry& found = *at(job.queue, job.id);
     return {std::string(found.key()), found.texts.substr(found.key_bytes),
             found.more ? found.more->error : std::string()};
+}
+
+std::string memory_table::key(const job_row& job) {
+    return std::string(at(job.queue, job.id)->key());
 }
 
 std::vector<job_row> memory_table::list(std::uint64_t queue, job_state state, position after,
@@ -78,74 +139,164 @@ std::vector<job_row> memory_table::due(time_ms now, std::size_t limit) {
 
 time_ms memory_table::next_due() { return due_.empty() ? never : std::get<0>(*due_.begin()); }
 
-/// Enters it into what finds it by its state.
-void memory_table::put(shelf& in, entry& job) {
-    in.order[index_of(job.row.state)].insert(place_of(job.row));
-    if (job.row.state != job_state::dead)
-        in.live.insert(&job);
-    if (job.row.due != 0)
-        due_.emplace(job.row.due, job.row.queue, job.row.id);
+/// Makes what put() will need for that row beyond the nodes of the places that the job has now;
+/// `from` is null if it is new, and has none.
+void memory_table::prepare(shelf& in, entry& job, const job_row* from, const job_row& to,
+                           spare_nodes& nodes) {
+    const bool is_dead = to.state == job_state::dead;
+    if (from == nullptr)
+        nodes.order = node_of<order_set>(place_of(to));
+    if (from == nullptr || is_dead != (from->state == job_state::dead)) {
+        if (is_dead) {
+            nodes.dead = node_of<dead_set>({job.key(), to.id});
+        } else {
+            make_room(in.live);
+            fresh_live_.insert(&job);
+            nodes.live = fresh_live_.extract(fresh_live_.begin());
+        }
+    }
+    if (to.due != 0 && (from == nullptr || from->due == 0))
+        nodes.due = node_of<due_set>({to.due, to.queue, to.id});
 }
 
-void memory_table::take_out(shelf& from, entry& job) {
-    from.order[index_of(job.row.state)].erase(place_of(job.row));
-    if (job.row.state != job_state::dead)
-        from.live.erase(&job);
+/// As prepare(), for lease_as().
+void memory_table::prepare_lease(entry& job, std::string_view lease, spare_nodes& nodes) {
+    if (lease.empty())
+        return;
+    (void)job.remarked();
+    make_room(leases_);
+    fresh_lease_.emplace(lease, &job);
+    nodes.lease = fresh_lease_.extract(fresh_lease_.begin());
+}
+
+/// Enters it into what finds it by its row, by nodes that are there for it.
+void memory_table::put(shelf& in, entry& job, spare_nodes& nodes) noexcept {
+    nodes.order.value() = place_of(job.row);
+    in.order[index_of(job.row.state)].insert(std::move(nodes.order));
+    if (job.row.state == job_state::dead) {
+        in.dead.insert(std::move(nodes.dead));
+    } else {
+        in.live.insert(std::move(nodes.live));
+    }
+    if (job.row.due != 0) {
+        nodes.due.value() = {job.row.due, job.row.queue, job.row.id};
+        due_.insert(std::move(nodes.due));
+    }
+}
+
+/// The opposite: the nodes are there then.
+void memory_table::take_out(shelf& from, entry& job, spare_nodes& nodes) noexcept {
+    nodes.order = from.order[index_of(job.row.state)].extract(place_of(job.row));
+    if (job.row.state == job_state::dead) {
+        nodes.dead = from.dead.extract({job.key(), job.row.id});
+    } else {
+        nodes.live = from.live.extract(&job);
+    }
     if (job.row.due != 0)
-        due_.erase({job.row.due, job.row.queue, job.row.id});
+        nodes.due = due_.extract({job.row.due, job.row.queue, job.row.id});
+    ROTA_CHECK(!nodes.order.empty() && (!nodes.live.empty() || !nodes.dead.empty()) &&
+                   (job.row.due == 0 || !nodes.due.empty()),
+               "what is stored can be found by its state");
+}
+
+/// Gives it that lease, or none if that is empty, and the one that it had back. A node is there for
+/// a lease.
+void memory_table::lease_as(entry& job, std::string& lease, spare_nodes& nodes) noexcept {
+    lease_map::node_type before = leases_.extract(job.lease());
+    if (job.more)
+        job.more->lease.swap(lease);
+    if (!job.lease().empty()) {
+        nodes.lease.key() = job.lease();
+        leases_.insert(std::move(nodes.lease));
+    }
+    nodes.lease = std::move(before);
 }
 
 void memory_table::insert(const job_row& job, std::string key, std::string payload) {
+    make_room(undo_);
     shelf& in = shelves_[job.queue];
     std::string texts;
     texts.reserve(key.size() + payload.size());
     texts.append(key).append(payload);
     entry& added = in.jobs[job.id];
-    added.row = job;
-    added.texts = std::move(texts);
-    added.key_bytes = key.size();
+    try {
+        added.texts = std::move(texts);
+        added.key_bytes = key.size();
+        spare_nodes nodes;
+        prepare(in, added, nullptr, job, nodes);
+        added.row = job;
+        put(in, added, nodes);
+    } catch (...) {
+        in.jobs.erase(job.id);
+        throw;
+    }
     memory_bytes_ += added.memory_bytes();
-    put(in, added);
+    undo_.emplace_back(added_job{&in, job.id});
 }
 
 void memory_table::update(const job_row& job, std::optional<std::string_view> lease) {
+    make_room(undo_);
     entry& found = *at(job.queue, job.id);
-    shelf& in = shelves_.at(job.queue);
-    take_out(in, found);
-    found.row = job;
-    put(in, found);
+    shelf& in = shelves_.find(job.queue)->second;
+    changed_job what{.in = &in, .job = &found, .before = found.row, .nodes = {}};
+    prepare(in, found, &found.row, job, what.nodes);
     if (lease) {
-        leases_.erase(found.lease());
-        if (!lease->empty() || found.more)
-            found.remarked().lease = *lease;
-        if (!lease->empty())
-            leases_.emplace(found.lease(), &found);
+        what.leased = true;
+        what.lease = *lease;
+        prepare_lease(found, *lease, what.nodes);
     }
+    take_out(in, found, what.nodes);
+    found.row = job;
+    put(in, found, what.nodes);
+    if (what.leased)
+        lease_as(found, what.lease, what.nodes);
+    undo_.emplace_back(std::move(what));
 }
 
 void memory_table::set_error(const job_row& job, std::string_view error) {
+    make_room(undo_);
     entry& found = *at(job.queue, job.id);
-    memory_bytes_ -= found.memory_bytes();
-    found.remarked().error = error;
-    memory_bytes_ += found.memory_bytes();
+    (void)found.remarked();
+    std::string text(error);
+    set_error(found, text);
+    undo_.emplace_back(changed_error{&found, std::move(text)});
+}
+
+/// Gives back the one that it had.
+void memory_table::set_error(entry& job, std::string& error) noexcept {
+    memory_bytes_ -= job.memory_bytes();
+    job.more->error.swap(error);
+    memory_bytes_ += job.memory_bytes();
 }
 
 void memory_table::erase(const job_row& job) {
-    shelf& in = shelves_.at(job.queue);
-    entry& found = in.jobs.at(job.id);
-    take_out(in, found);
-    leases_.erase(found.lease());
-    memory_bytes_ -= found.memory_bytes();
-    in.jobs.erase(job.id);
+    make_room(undo_);
+    shelf& in = shelves_.find(job.queue)->second;
+    erased_job what{.in = &in, .job = {}, .nodes = {}};
+    const auto found = in.jobs.find(job.id);
+    take_out(in, found->second, what.nodes);
+    what.nodes.lease = leases_.extract(found->second.lease());
+    memory_bytes_ -= found->second.memory_bytes();
+    what.job = in.jobs.extract(found);
+    undo_.emplace_back(std::move(what));
 }
 
-void memory_table::erase_all(std::uint64_t queue, job_state state) {
-    const auto in = shelves_.find(queue);
+/// A lease is one job's that is in progress, and each of these has one.
+bool memory_table::agrees_with(const queue_row& queue) {
+    const queue_counts& c = queue.counts;
+    const auto in = shelves_.find(queue.number);
     if (in == shelves_.end())
-        return;
-    const std::set<position> all = in->second.order[index_of(state)];
-    for (const position& place : all)
-        erase(in->second.jobs.at(place.id).row);
+        return c.queued + c.delayed + c.in_progress + c.dead == 0;
+    const auto& order = in->second.order;
+    std::size_t leased = 0;
+    for (const auto& [number, each] : shelves_)
+        leased += each.order[index_of(job_state::in_progress)].size();
+    return order[index_of(job_state::queued)].size() == c.queued &&
+           order[index_of(job_state::delayed)].size() == c.delayed &&
+           order[index_of(job_state::in_progress)].size() == c.in_progress &&
+           order[index_of(job_state::dead)].size() == c.dead &&
+           in->second.live.size() == c.queued + c.delayed + c.in_progress &&
+           leased == leases_.size();
 }
 
 std::optional<table::token_row> memory_table::find_token(std::uint64_t queue,
@@ -155,17 +306,38 @@ std::optional<table::token_row> memory_table::find_token(std::uint64_t queue,
 }
 
 void memory_table::insert_token(std::uint64_t queue, std::string_view token, token_row row) {
-    const token_name name{queue, std::string(token)};
-    tokens_.insert_or_assign(name, row);
-    token_ends_.emplace(row.expires_at, name);
+    make_room(undo_, 2);
+    token_name name{queue, std::string(token)};
+    token_map::node_type added = node_of<token_map>({name, row});
+    token_end_map::node_type end = node_of<token_end_map>({row.expires_at, name});
+    if (const auto known = tokens_.find(name); known != tokens_.end())
+        drop(known);
+    tokens_.insert(std::move(added));
+    token_ends_.insert(std::move(end));
+    undo_.emplace_back(added_token{std::move(name)});
 }
 
 void memory_table::drop_tokens(time_ms now, std::size_t kept_max) {
     while (!token_ends_.empty() &&
            (token_ends_.begin()->first <= now || tokens_.size() > kept_max)) {
-        tokens_.erase(token_ends_.begin()->second);
-        token_ends_.erase(token_ends_.begin());
+        make_room(undo_);
+        drop(tokens_.find(token_ends_.begin()->second));
     }
+}
+
+/// There is room for it in what undoes changes.
+void memory_table::drop(token_map::iterator token) noexcept {
+    dropped_token what;
+    what.end = token_ends_.extract(end_of(token));
+    what.token = tokens_.extract(token);
+    undo_.emplace_back(std::move(what));
+}
+
+memory_table::token_end_map::iterator memory_table::end_of(token_map::iterator token) noexcept {
+    auto end = token_ends_.lower_bound(token->second.expires_at);
+    while (end->second != token->first)
+        ++end;
+    return end;
 }
 
 } // namespace jobs

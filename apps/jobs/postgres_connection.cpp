@@ -114,8 +114,7 @@ rota::task<void> postgres_connection::open(milliseconds limit) {
                                     nullptr};
     const char* const values[] = {url_.c_str(), "UTF8", "rota-jobs", nullptr};
     auto begin = [&] { return PQconnectStartParams(keywords, values, 1); };
-    rota::task<PGconn*> beginning = rota::blocking(std::ref(begin));
-    handle_.reset(co_await std::move(beginning));
+    handle_.reset(co_await rota::blocking(std::ref(begin)));
     if (!handle_)
         fail("cannot connect to the job store: out of memory");
     PQsetNoticeReceiver(handle_.get(), say_nothing, nullptr);
@@ -129,8 +128,7 @@ rota::task<void> postgres_connection::open(milliseconds limit) {
         rota::task<void> ready =
             wait_for_socket(status == PGRES_POLLING_READING ? POLLIN : POLLOUT, until);
         co_await std::move(ready);
-        rota::task<PostgresPollingStatusType> polling = rota::blocking(std::ref(poll));
-        status = co_await std::move(polling);
+        status = co_await rota::blocking(std::ref(poll));
     }
     if (PQsetnonblocking(handle_.get(), 1) != 0 || PQenterPipelineMode(handle_.get()) != 1)
         fail("cannot connect to the job store: " + reason());
@@ -140,9 +138,7 @@ rota::task<void> postgres_connection::wait_for_socket(std::uint32_t events,
                                                       std::chrono::steady_clock::time_point until) {
     std::string why;
     try {
-        rota::task<std::uint32_t> waiting =
-            rota::io::wait_fd(on_, PQsocket(handle_.get()), events, until);
-        (void)co_await std::move(waiting);
+        (void)co_await rota::io::wait_fd(on_, PQsocket(handle_.get()), events, until);
         co_return;
     } catch (const rota::timed_out&) {
         why = "the job store's server does not answer";
@@ -215,7 +211,7 @@ rota::task<std::vector<postgres_result>> postgres_connection::exchange(bool ends
     if (asked != 1)
         fail("the job store's connection: " + reason());
     rota::routine& self = co_await rota::current_routine;
-    const auto until = self.home().now() + patience_;
+    const auto until = deadline_.value_or(self.home().now() + patience_);
     std::vector<postgres_result> results;
     for (;;) {
         const int left = PQflush(handle());
@@ -225,8 +221,7 @@ rota::task<std::vector<postgres_result>> postgres_connection::exchange(bool ends
         if (left == 0 && read_results(results, ends))
             break;
         const std::uint32_t events = left > 0 ? POLLIN | POLLOUT : POLLIN;
-        rota::task<void> ready = wait_for_socket(events, until);
-        co_await std::move(ready);
+        co_await wait_for_socket(events, until);
         if (PQconsumeInput(handle()) != 1)
             fail("the job store's connection: " + reason());
     }
@@ -238,20 +233,17 @@ rota::task<std::vector<postgres_result>> postgres_connection::exchange(bool ends
 
 rota::task<postgres_result> postgres_connection::run(const char* sql) {
     send_text(sql);
-    rota::task<std::vector<postgres_result>> answering = sync();
-    std::vector<postgres_result> results = co_await std::move(answering);
+    std::vector<postgres_result> results = co_await sync();
     require_ok(results);
     co_return std::move(results.front());
 }
 
 rota::task<void> postgres_connection::roll_back() {
-    rota::task<std::vector<postgres_result>> ending = sync();
-    (void)co_await std::move(ending);
+    (void)co_await sync();
     if (PQtransactionStatus(handle()) == PQTRANS_IDLE)
         co_return;
     send_text("ROLLBACK");
-    rota::task<std::vector<postgres_result>> undoing = sync();
-    (void)co_await std::move(undoing);
+    (void)co_await sync();
 }
 
 // --- News ---
@@ -261,9 +253,7 @@ rota::task<void> postgres_connection::wait_for_news(milliseconds limit) {
     const auto until = self.home().now() + limit;
     std::string why;
     try {
-        rota::task<std::uint32_t> waiting =
-            rota::io::wait_fd(on_, PQsocket(handle()), POLLIN, until);
-        (void)co_await std::move(waiting);
+        (void)co_await rota::io::wait_fd(on_, PQsocket(handle()), POLLIN, until);
         if (PQconsumeInput(handle()) == 1)
             co_return;
         why = reason();

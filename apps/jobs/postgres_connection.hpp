@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace jobs {
 /// unless it had been asked to commit.
 class connection_lost : public store_error {
 public:
-    using store_error::store_error;
+    explicit connection_lost(const std::string& why) : store_error(why, store_fault::unreachable) {}
 };
 
 /// The server has refused a statement.
@@ -60,7 +61,12 @@ public:
     [[nodiscard]] std::string where() const;
 
     /// How long the server may take to answer from now on.
-    void set_patience(milliseconds limit) noexcept { patience_ = limit; }
+    void set_patience(milliseconds limit) noexcept {
+        patience_ = limit;
+        deadline_.reset();
+    }
+    /// By when it has to have answered everything that it is asked from now on.
+    void set_deadline(std::chrono::steady_clock::time_point until) noexcept { deadline_ = until; }
 
     /// Adds a statement that has been prepared. What is sent waits for flush() or sync(). These
     /// throw connection_lost.
@@ -103,6 +109,7 @@ private:
     const std::string url_;
     std::unique_ptr<pg_conn, finish> handle_;
     milliseconds patience_{30'000};
+    std::optional<std::chrono::steady_clock::time_point> deadline_; // none: patience_ for each
     std::size_t expected_ = 0;   // results of statements that have been sent
     bool inside_result_ = false; // what follows is the end of a statement's results
 };

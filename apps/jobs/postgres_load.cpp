@@ -84,6 +84,64 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         send(sql::oldest_jobs, no_more);
         take_jobs();
     }
+    if (what.purge)
+        ask_for_purged(name, *what.purge);
+    if (what.dead)
+        ask_for_dead(name, *what.dead);
+    if (what.key) {
+        const std::string digest = digest_of(*what.key);
+        const std::vector<std::optional<std::string_view>> digests{digest};
+        send(sql::find_digest, [&](postgres_values& v) { v.add_bytes(digests); });
+        take_jobs();
+        send(sql::find_dead_digest,
+             [&](postgres_values& v) { v.add_bytes(digests).add(std::uint64_t{what.key_limit}); });
+        take_jobs();
+    }
+    if (what.removal) { // counts first: then it waits for who adds, or these have to try again
+        rows_.allow_removal();
+        send(sql::lock_counts_of, no_more);
+        take_nothing();
+        send(sql::lock_slice, [](postgres_values& v) { v.add(std::uint64_t{removed_at_once}); });
+        take_jobs();
+    }
+}
+
+/// Those of a state may be fewer than a step removes: then those of the next follow.
+void postgres_load::ask_for_purged(const std::string& name, const purge_progress& at) {
+    for (const job_state state : {job_state::queued, job_state::delayed, job_state::dead}) {
+        if (state < at.state)
+            continue;
+        const position after = state == at.state ? at.after : position{};
+        const std::uint64_t before = at.before == 0 ? std::uint64_t{INT64_MAX} : at.before;
+        over_.send(sql::lock_purged.name, postgres_values()
+                                              .add(std::string_view(name))
+                                              .add(static_cast<std::int64_t>(state))
+                                              .add(std::int64_t{after.rank})
+                                              .add(after.id)
+                                              .add(before)
+                                              .add(std::uint64_t{purged_at_once}));
+        take_jobs();
+    }
+}
+
+void postgres_load::ask_for_dead(const std::string& name, const dead_request& what) {
+    postgres_values values;
+    values.add(std::string_view(name));
+    const bool named = what.ids.has_value();
+    if (named) {
+        if (what.ids->empty())
+            return;
+        values.add(std::vector<std::int64_t>(what.ids->begin(), what.ids->end()));
+    } else {
+        values.add(std::int64_t{what.after.rank}).add(what.after.id);
+        values.add(std::uint64_t{what.limit});
+    }
+    over_.send((named ? sql::lock_dead_named : sql::lock_dead).name, values);
+    take_jobs();
+    if (what.action == dead_action::revive) {
+        over_.send((named ? sql::lock_holders_named : sql::lock_holders).name, values);
+        take_jobs();
+    }
 }
 
 void postgres_load::ask_for_queues(const postgres_needs& needs) {
@@ -92,10 +150,14 @@ void postgres_load::ask_for_queues(const postgres_needs& needs) {
         takers_.emplace_back(
             [this, counted](const postgres_result& r) { rows_.load_queues(r, counted); });
     };
-    if (needs.all_queues) {
-        over_.send(sql::oldest_of_all.name);
+    for (const queues_request& page : needs.pages) {
+        // With one more, so that it can be told that there are more.
+        const auto limit = static_cast<std::int64_t>(page.limit) + 1;
+        postgres_values values;
+        values.add(std::string_view(page.after)).add(limit);
+        over_.send(sql::oldest_of_page.name, values);
         take_jobs();
-        ask(sql::queues_all, {}, true);
+        ask(sql::queues_page, values, true);
     }
     std::vector<std::string> names;
     std::vector<std::string> counted;
@@ -133,13 +195,6 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
         takers_.emplace_back([this](const postgres_result& r) { rows_.load_ids(r); });
     }
     ask_for_queues(needs);
-    for (const auto& [name, what] : needs.queues) {
-        if (!what.purge)
-            continue;
-        over_.send(sql::purge_jobs.name, postgres_values().add(std::string_view(name)));
-        takers_.emplace_back(
-            [this, from = name](const postgres_result& r) { rows_.load_purged(from, r); });
-    }
 }
 
 } // namespace jobs

@@ -32,6 +32,8 @@ public:
 
 private:
     void ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what);
+    void ask_for_dead(const std::string& name, const dead_request& what);
+    void ask_for_purged(const std::string& name, const purge_progress& at);
     void ask_for_queues(const postgres_needs& needs);
     void take_jobs(const std::map<std::string, std::string>* keys = nullptr);
     void take_nothing();

@@ -122,7 +122,7 @@ std::optional<news> read_news(std::string_view text) {
         unsigned kind = 0;
         if (!read(line, kind) || !read(line, each.id) || !read(line, each.attempt) ||
             !read(line, each.at) || !read(line, each.due) || !line.empty() ||
-            kind > static_cast<unsigned>(change_kind::configured))
+            kind > static_cast<unsigned>(change_kind::removed))
             return std::nullopt;
         each.kind = static_cast<change_kind>(kind);
         each.queue = queue;
@@ -191,12 +191,10 @@ rota::task<void> postgres_news::work() {
             if (!reachable_) {
                 over_.close();
             } else if (!over_.is_open()) {
-                rota::task<void> connecting = connect();
-                co_await std::move(connecting);
+                co_await connect();
             }
             if (over_.is_open()) {
-                rota::task<void> turning = turn();
-                co_await std::move(turning);
+                co_await turn();
                 continue;
             }
         } catch (const rota::operation_cancelled&) {
@@ -212,33 +210,27 @@ rota::task<void> postgres_news::work() {
             is_heard_ = false;
             outgoing_.clear();
         }
-        rota::task<void> pausing = rota::sleep_for(pause);
-        co_await std::move(pausing);
+        co_await rota::sleep_for(pause);
     }
     over_.close();
 }
 
 rota::task<void> postgres_news::connect() {
-    rota::task<void> opening = over_.open(limit);
-    co_await std::move(opening);
-    rota::task<void> migrating = migrate(&over_);
-    co_await std::move(migrating);
-    rota::task<postgres_result> asking = over_.run("SELECT current_schema()::text");
-    const postgres_result schema = co_await std::move(asking);
+    co_await over_.open(limit);
+    co_await migrate(&over_);
+    const postgres_result schema = co_await over_.run("SELECT current_schema()::text");
     schema_ = schema.text(0, 0);
+    co_await set_up_session(&over_);
     // News are lost when the machine is: they need not be on disk. Not every engine knows this.
     over_.send_text("SET synchronous_commit = off");
-    rota::task<std::vector<postgres_result>> setting = over_.sync();
-    (void)co_await std::move(setting);
+    (void)co_await over_.sync();
     for (const sql::prepared* each : {&sql::have_jobs, &sql::next_due_job})
         over_.prepare(each->name, each->text);
-    rota::task<std::vector<postgres_result>> preparing = over_.sync();
-    const std::vector<postgres_result> prepared = co_await std::move(preparing);
+    const std::vector<postgres_result> prepared = co_await over_.sync();
     require_ok(prepared);
     over_.send_text("LISTEN rota_jobs");
     over_.prepare(sql::notify.name, sql::notify.text);
-    rota::task<std::vector<postgres_result>> listening = over_.sync();
-    const std::vector<postgres_result> heard = co_await std::move(listening);
+    const std::vector<postgres_result> heard = co_await over_.sync();
     const bool refused = std::ranges::any_of(heard, [](const auto& r) { return !r.ok(); });
     if (refused && !told_)
         spdlog::info("the job store's server has no LISTEN: it is looked into more often");
@@ -253,14 +245,12 @@ rota::task<void> postgres_news::connect() {
 rota::task<void> postgres_news::turn() {
     std::vector<std::string> pieces = take_outgoing();
     if (!pieces.empty()) {
-        rota::task<void> sending = send(std::move(pieces));
-        co_await std::move(sending);
+        co_await send(std::move(pieces));
     }
     hear();
     rota::routine& self = co_await rota::current_routine;
     if (self.home().now() >= look_at_) {
-        rota::task<void> looking = look();
-        co_await std::move(looking);
+        co_await look();
         look_at_ = self.home().now() + (listens_ ? look_every : look_every_without_news);
         hear();
     }
@@ -269,9 +259,7 @@ rota::task<void> postgres_news::turn() {
     const auto left = std::chrono::ceil<milliseconds>(look_at_ - self.home().now());
     rota::task<void> wake = wait_for(&outgoing_there_);
     rota::task<void> news = over_.wait_for_news(left);
-    rota::task<std::variant<std::monostate, std::monostate>> first =
-        rota::when_any(std::move(wake), std::move(news));
-    (void)co_await std::move(first);
+    (void)co_await rota::when_any(std::move(wake), std::move(news));
     if (over_.is_open())
         hear();
 }
@@ -279,8 +267,7 @@ rota::task<void> postgres_news::turn() {
 rota::task<void> postgres_news::send(std::vector<std::string> pieces) {
     for (const std::string& piece : pieces)
         over_.send(sql::notify.name, postgres_values().add(channel).add(std::string_view(piece)));
-    rota::task<std::vector<postgres_result>> telling = over_.sync();
-    const std::vector<postgres_result> told = co_await std::move(telling);
+    const std::vector<postgres_result> told = co_await over_.sync();
     for (const postgres_result& each : told) {
         if (!each.ok())
             spdlog::debug("the job store's server does not notify: {}", each.error());
@@ -315,8 +302,7 @@ rota::task<void> postgres_news::look() {
     over_.send(sql::next_due_job.name);
     if (!wished.empty())
         over_.send(sql::have_jobs.name, postgres_values().add_texts(wished));
-    rota::task<std::vector<postgres_result>> looking = over_.sync();
-    const std::vector<postgres_result> seen = co_await std::move(looking);
+    const std::vector<postgres_result> seen = co_await over_.sync();
     require_ok(seen);
     const postgres_result& next = seen.front();
     if (next.rows() != 0)

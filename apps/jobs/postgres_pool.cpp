@@ -22,32 +22,32 @@ constexpr milliseconds second_try_within{1'000};
 constexpr milliseconds first_pause{100};
 constexpr milliseconds longest_pause{2'000};
 constexpr milliseconds ending_limit{5'000};
-/// How many jobs are worked on in one transaction, if they come from several steps.
-constexpr std::size_t weight_max = 1'000;
+/// How many jobs are worked on in one transaction, if they come from several steps: a commit is
+/// shared, but every one of these steps waits for the last.
+constexpr std::size_t weight_max = 250;
 /// Where counts are added up, for each queue: connections that use the same wait for each other.
 constexpr std::int64_t shards = 16;
 
 bool joins(step_kind kind) noexcept {
-    return kind == step_kind::adds || kind == step_kind::takes || kind == step_kind::leases;
+    return kind != step_kind::single && kind != step_kind::reading;
 }
-
-/// What a session is set to, where the engine knows it: who is stuck does not hold others up; each
-/// statement is planned once, since planning it for its arrays each time costs more than doing it
-/// does; and that plan goes by indexes, though it be made while the tables are small. None takes
-/// so long that compiling it would pay.
-constexpr std::array settings{
-    "SET lock_timeout = '10s'", "SET idle_in_transaction_session_timeout = '30s'",
-    "SET plan_cache_mode = force_generic_plan", "SET enable_seqscan = off", "SET jit = off"};
 
 } // namespace
 
 postgres_pool::postgres_pool(rota::io::context& on, std::string url, options how,
                              postgres_session::teller tell)
     : on_(on), url_(std::move(url)), how_(std::move(how)), tell_(std::move(tell)),
-      first_shard_(static_cast<std::int64_t>(std::random_device{}() % shards)) {
+      first_shard_(static_cast<std::int64_t>(std::random_device{}() % shards)),
+      tokens_(how_.limits.tokens_max) {
     serving_ = std::max<std::size_t>(how_.connections, 1);
-    for (std::size_t i = 0, count = serving_; i < count; ++i)
-        routines_.push_back(on_.workers().spawn(serve(i), {.name = "job store connection"}));
+    routines_.reserve(serving_);
+    try {
+        for (std::size_t i = 0, count = serving_; i < count; ++i)
+            routines_.push_back(on_.workers().spawn(serve(i), {.name = "job store connection"}));
+    } catch (...) { // those that run refer to this
+        stop_routines();
+        throw;
+    }
 }
 
 postgres_pool::~postgres_pool() {
@@ -61,11 +61,15 @@ postgres_pool::~postgres_pool() {
             return (nothing_waits && busy_ == 0) || connected_ == 0;
         });
     }
+    stop_routines();
+    refuse_all("the job store has been closed");
+}
+
+void postgres_pool::stop_routines() noexcept {
     for (const rota::routine_ptr& each : routines_)
         each->request_stop();
     for (const rota::routine_ptr& each : routines_)
         each->wait_stopped();
-    refuse_all("the job store has been closed");
 }
 
 // --- Steps ---
@@ -78,7 +82,7 @@ bool postgres_pool::submit(postgres_step& what, std::exception_ptr& error) {
             return false;
         }
         if (!refusal_.empty()) {
-            error = failure(refusal_);
+            error = failure(refusal_, store_fault::unreachable);
             return false;
         }
         waiting_[static_cast<std::size_t>(what.kind())].push_back({next_number_++, &what});
@@ -119,11 +123,13 @@ postgres_pool::steps postgres_pool::next_batch() {
 /// Steps that have not been done because of their connection.
 void postgres_pool::put_back(const steps& batch, const std::string& why) noexcept {
     steps hopeless;
+    const auto now = std::chrono::steady_clock::now();
     {
         const std::lock_guard guard(lock_);
         for (auto each = batch.rbegin(); each != batch.rend(); ++each) {
             // All connections may have been broken by the same restart of the server.
-            if (++(*each)->broken > static_cast<int>(how_.connections) + 2 || ending_) {
+            if (++(*each)->broken > static_cast<int>(how_.connections) + 2 || ending_ ||
+                now >= (*each)->begins_by()) {
                 hopeless.push_back(*each);
             } else {
                 waiting_[static_cast<std::size_t>((*each)->kind())].push_front({0, *each});
@@ -131,7 +137,7 @@ void postgres_pool::put_back(const steps& batch, const std::string& why) noexcep
         }
     }
     for (postgres_step* const each : hopeless)
-        each->done(failure(why));
+        each->done(failure(why, store_fault::unreachable));
     work_.notify();
 }
 
@@ -143,7 +149,7 @@ void postgres_pool::refuse_all(const std::string& why) noexcept {
     }
     for (const auto& kind : all) {
         for (const entry& each : kind)
-            each.step->done(failure(why));
+            each.step->done(failure(why, store_fault::unreachable));
     }
 }
 
@@ -158,8 +164,7 @@ void postgres_pool::show_connected() noexcept {
 void postgres_pool::connected(bool led) noexcept {
     {
         const std::lock_guard guard(lock_);
-        if (connected_++ == 0 && !refusal_.empty())
-            spdlog::info("the job store's server can be reached again");
+        ++connected_;
         refusal_.clear();
         led_ = led_ && !led;
         show_connected();
@@ -177,37 +182,30 @@ void postgres_pool::disconnected() noexcept {
 void postgres_pool::cannot_connect(const std::string& why) noexcept {
     {
         const std::lock_guard guard(lock_);
-        if (std::exchange(warned_, why) != why)
-            spdlog::warn("{}", why);
-        if (connected_ != 0)
-            return; // the others do what there is
+        if (connected_ != 0) { // the others do what there is; else calls fail, which is told
+            if (std::exchange(warned_, why) != why)
+                spdlog::warn("{}", why);
+            return;
+        }
         refusal_ = why;
     }
     refuse_all(why);
 }
 
 rota::task<void> postgres_pool::connect(postgres_connection* over) {
-    rota::task<void> opening = over->open(connecting_limit);
-    co_await std::move(opening);
+    co_await over->open(connecting_limit);
     over->set_patience(migration_limit);
-    for (const char* const each : settings) {
-        over->send_text(each);
-        rota::task<std::vector<postgres_result>> setting = over->sync();
-        (void)co_await std::move(setting); // does without
-    }
-    rota::task<void> migrating = migrate(over);
-    co_await std::move(migrating);
-    rota::task<void> preparing = prepare_statements(over);
-    co_await std::move(preparing);
+    co_await set_up_session(over);
+    co_await migrate(over);
+    co_await prepare_statements(over);
 }
 
 rota::task<void> postgres_pool::serve(std::size_t index) {
     postgres_connection over(on_, url_);
     const std::int64_t shard = (first_shard_ + static_cast<std::int64_t>(index)) % shards;
-    postgres_session session(over, how_.limits, how_.lease_ids, shard, tell_);
+    postgres_session session(over, how_.limits, how_.lease_ids, shard, tokens_, tell_);
     try {
-        rota::task<void> serving = serve_until_the_end(&over, &session);
-        co_await std::move(serving);
+        co_await serve_until_the_end(&over, &session);
     } catch (const rota::operation_cancelled&) {
     }
     bool last = false;
@@ -244,8 +242,7 @@ rota::task<bool> postgres_pool::try_to_connect(postgres_connection* over) {
     // for that there is another try, unless the first took long.
     for (int tries = 0; tries < 2; ++tries) {
         try {
-            rota::task<void> connecting = connect(over);
-            co_await std::move(connecting);
+            co_await connect(over);
             co_return true;
         } catch (const rota::operation_cancelled&) {
             throw;
@@ -270,11 +267,9 @@ rota::task<void> postgres_pool::serve_until_the_end(postgres_connection* over,
                 co_await found_.wait();
                 continue;
             }
-            rota::task<bool> trying = try_to_connect(over);
-            const bool there = co_await std::move(trying);
+            const bool there = co_await try_to_connect(over);
             if (!there) {
-                rota::task<void> pausing = rota::sleep_for(pause);
-                co_await std::move(pausing);
+                co_await rota::sleep_for(pause);
                 pause = std::min(2 * pause, longest_pause);
                 continue;
             }
@@ -287,8 +282,7 @@ rota::task<void> postgres_pool::serve_until_the_end(postgres_connection* over,
             continue;
         }
         work_.notify(); // there may be more
-        rota::task<void> doing = do_together(over, session, std::move(batch));
-        co_await std::move(doing);
+        co_await do_together(over, session, std::move(batch));
         if (!over->is_open())
             disconnected();
     }
@@ -302,8 +296,7 @@ rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_
     bool apart = false;
     bool unknown = false;
     try {
-        rota::task<void> running = session->run(batch);
-        co_await std::move(running);
+        co_await session->run(batch);
     } catch (const connection_lost& e) {
         lost = true;
         why = e.what();
@@ -320,6 +313,10 @@ rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_
     }
     if (apart) { // who is not to blame does not suffer
         for (std::size_t i = 0; i < batch.size(); ++i) {
+            if (std::chrono::steady_clock::now() >= batch[i]->until()) {
+                batch[i]->done(failure(why));
+                continue;
+            }
             {
                 const std::lock_guard guard(lock_);
                 ++busy_;

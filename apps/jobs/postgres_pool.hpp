@@ -21,6 +21,7 @@
 #include "postgres_connection.hpp"
 #include "postgres_session.hpp"
 #include "postgres_step.hpp"
+#include "token_walk.hpp"
 
 namespace jobs {
 
@@ -61,6 +62,7 @@ private:
     };
     using steps = std::vector<postgres_step*>;
 
+    void stop_routines() noexcept;
     rota::task<void> serve(std::size_t index);
     rota::task<void> serve_until_the_end(postgres_connection* over, postgres_session* session);
     rota::task<void> connect(postgres_connection* over);
@@ -80,6 +82,7 @@ private:
     const options how_;
     const postgres_session::teller tell_;
     const std::int64_t first_shard_;
+    token_walk tokens_;
     rota::auto_event work_;  // there may be some, or it is the end
     rota::auto_event found_; // a connection can be had
 

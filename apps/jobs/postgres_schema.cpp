@@ -59,7 +59,28 @@ constexpr std::array to_version_2{
     "DROP INDEX IF EXISTS rota_jobs_key",
 };
 
-constexpr std::array<std::span<const char* const>, 2> migrations{to_version_1, to_version_2};
+/// Why a job failed last: job_cause. Servers of version 2 that still run leave it alone.
+constexpr std::array to_version_3{
+    "ALTER TABLE rota_jobs ADD COLUMN IF NOT EXISTS cause SMALLINT NOT NULL DEFAULT 0",
+};
+
+/// backoff_settings; -1: as usual.
+constexpr std::array to_version_4{
+    "ALTER TABLE rota_queues ADD COLUMN IF NOT EXISTS backoff_after BIGINT NOT NULL DEFAULT -1",
+    "ALTER TABLE rota_queues ADD COLUMN IF NOT EXISTS backoff_initial_ms BIGINT NOT NULL DEFAULT "
+    "-1",
+    "ALTER TABLE rota_queues ADD COLUMN IF NOT EXISTS backoff_factor_milli BIGINT NOT NULL "
+    "DEFAULT -1",
+    "ALTER TABLE rota_queues ADD COLUMN IF NOT EXISTS backoff_max_ms BIGINT NOT NULL DEFAULT -1",
+};
+
+/// What finds the dead by their keys, the latest last.
+constexpr std::array to_version_5{
+    "CREATE INDEX IF NOT EXISTS rota_jobs_dead ON rota_jobs (digest, queue, id) WHERE state = 3",
+};
+
+constexpr std::array<std::span<const char* const>, 5> migrations{
+    to_version_1, to_version_2, to_version_3, to_version_4, to_version_5};
 
 constexpr std::string_view no_such_table = "42P01";
 constexpr int attempts_max = 20;
@@ -95,8 +116,7 @@ void check_version(std::int64_t version, const std::string& where) {
 
 rota::task<void> run_all(postgres_connection* on, std::vector<std::string> statements) {
     for (const std::string& each : statements) {
-        rota::task<postgres_result> running = on->run(each.c_str());
-        (void)co_await std::move(running);
+        (void)co_await on->run(each.c_str());
     }
 }
 
@@ -107,13 +127,10 @@ rota::task<void> migrate_from(postgres_connection* on, std::int64_t version) {
             "CREATE TABLE IF NOT EXISTS rota_schema (one BIGINT PRIMARY KEY, "
             "version BIGINT NOT NULL)",
             "INSERT INTO rota_schema (one, version) VALUES (1, 0) ON CONFLICT (one) DO NOTHING"};
-        rota::task<void> beginning = run_all(on, std::move(first));
-        co_await std::move(beginning);
+        co_await run_all(on, std::move(first));
     }
-    rota::task<postgres_result> starting = on->run(sql::begin.text);
-    (void)co_await std::move(starting);
-    rota::task<std::int64_t> reading = read_version(on, true);
-    version = co_await std::move(reading);
+    (void)co_await on->run(sql::begin.text);
+    version = co_await read_version(on, true);
     check_version(version, on->where());
     std::vector<std::string> statements;
     for (auto from = static_cast<std::size_t>(version); from < migrations.size(); ++from)
@@ -121,31 +138,26 @@ rota::task<void> migrate_from(postgres_connection* on, std::int64_t version) {
     statements.push_back("UPDATE rota_schema SET version = " + std::to_string(migrations.size()) +
                          " WHERE one = 1");
     statements.emplace_back(sql::commit.text);
-    rota::task<void> running = run_all(on, std::move(statements));
-    co_await std::move(running);
+    co_await run_all(on, std::move(statements));
 }
 
 } // namespace
 
 rota::task<void> migrate(postgres_connection* on) {
     for (int tries = 1;; ++tries) {
-        rota::task<std::int64_t> reading = read_version(on, false);
-        const std::int64_t version = co_await std::move(reading);
+        const std::int64_t version = co_await read_version(on, false);
         check_version(version, on->where());
         if (static_cast<std::size_t>(version) == migrations.size())
             co_return;
         try {
-            rota::task<void> migrating = migrate_from(on, version);
-            co_await std::move(migrating);
+            co_await migrate_from(on, version);
             co_return;
         } catch (const statement_refused& e) {
             if (!others_are_at_it(e.code()) || tries == attempts_max)
                 throw;
         }
-        rota::task<void> undoing = on->roll_back();
-        co_await std::move(undoing);
-        rota::task<void> pausing = rota::sleep_for(std::chrono::milliseconds(10 * tries));
-        co_await std::move(pausing);
+        co_await on->roll_back();
+        co_await rota::sleep_for(std::chrono::milliseconds(10 * tries));
     }
 }
 

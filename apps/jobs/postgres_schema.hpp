@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include <rota/task.hpp>
 
 #include "postgres_connection.hpp"
@@ -21,24 +23,33 @@ extern const prepared lock_due;     ///< those of them that nobody else has in h
 extern const prepared next_due;     ///< the job that is next, from $1 on
 extern const prepared queues_named; ///< without counts
 extern const prepared queues_counted;
-extern const prepared queues_all;    ///< with counts
-extern const prepared lock_queue;    ///< until the end of the transaction
-extern const prepared new_ids;       ///< $1 of them
-extern const prepared lock_digests;  ///< jobs that hold a key, by its digest
-extern const prepared lock_leases;   ///< jobs by their leases
-extern const prepared lock_ids;      ///< a job, and who holds the key of it if that is dead
-extern const prepared lock_first;    ///< the first of a queue that nobody else has in hand
-extern const prepared find_job;      ///< one job
-extern const prepared list_jobs;     ///< of one state, behind a place
-extern const prepared oldest_jobs;   ///< the first of each rank
-extern const prepared oldest_of_all; ///< of each queue
-extern const prepared purge_jobs;    ///< deletes what is not in progress, and counts it
-extern const prepared tokens_known;  ///< of one queue
-extern const prepared insert_jobs;   ///< those whose keys are free
+extern const prepared queues_page;  ///< up to $2 behind $1, by name, with counts
+extern const prepared lock_queue;   ///< until the end of the transaction
+extern const prepared new_ids;      ///< $1 of them
+extern const prepared lock_digests; ///< jobs that hold a key, by its digest
+extern const prepared lock_leases;  ///< jobs by their leases
+extern const prepared lock_ids;     ///< a job, and who holds the key of it if that is dead
+extern const prepared lock_dead;    ///< a slice of the dead
+extern const prepared lock_holders; ///< who holds the keys of that slice
+extern const prepared lock_dead_named;
+extern const prepared find_digest;      ///< the job that holds a key
+extern const prepared find_dead_digest; ///< the dead that held it, the latest first
+extern const prepared lock_counts_of;   ///< of a queue by its name
+extern const prepared lock_slice;       ///< some jobs of a queue, whatever their state
+extern const prepared lock_holders_named;
+extern const prepared lock_first;     ///< the first of a queue that nobody else has in hand
+extern const prepared find_job;       ///< one job
+extern const prepared list_jobs;      ///< of one state, behind a place
+extern const prepared oldest_jobs;    ///< the first of each rank
+extern const prepared oldest_of_page; ///< the same of each queue of queues_page
+extern const prepared lock_purged;    ///< of one state, behind a place, with ids below $5
+extern const prepared tokens_known;   ///< of one queue
+extern const prepared insert_jobs;    ///< those whose keys are free
 extern const prepared update_jobs;
 extern const prepared delete_jobs;
 extern const prepared insert_tokens; ///< unless they hold
-extern const prepared trim_tokens;   ///< those that end by $1, and the oldest beyond $2
+extern const prepared count_tokens;  ///< up to $2 that end before $1, the last first
+extern const prepared trim_tokens;   ///< up to $2 of those that end by $1
 extern const prepared save_queue;
 extern const prepared add_counts;
 extern const prepared lock_schema; ///< who makes queues takes turns
@@ -54,13 +65,19 @@ extern const prepared have_jobs;    ///< of the queues named, those with jobs to
 extern const prepared next_due_job; ///< what ends first, and the name of its queue
 extern const prepared notify;
 
+/// All of them but `notify`, which not every engine takes.
+[[nodiscard]] std::span<const prepared* const> statements() noexcept;
+
 } // namespace sql
 
 /// Brings the schema to the version that this program knows. Several servers may do it at once.
 /// Throws store_error, also if a newer program has changed it.
 rota::task<void> migrate(postgres_connection* on);
 
-/// Prepares all statements above on a connection to a schema of that version.
+/// Sets a new connection to what the plans of the statements count on, where the engine knows it.
+rota::task<void> set_up_session(postgres_connection* on);
+
+/// Prepares all of sql::statements() on a connection to a schema of that version.
 rota::task<void> prepare_statements(postgres_connection* on);
 
 } // namespace jobs

@@ -61,9 +61,10 @@ std::chrono::milliseconds pause_before(int attempt) {
 } // namespace
 
 postgres_session::postgres_session(postgres_connection& over, store_limits limits,
-                                   id_source lease_ids, std::int64_t shard, teller tell)
+                                   id_source lease_ids, std::int64_t shard, token_walk& tokens,
+                                   teller tell)
     : over_(over), limits_(limits), lease_ids_(std::move(lease_ids)), shard_(shard),
-      tell_(std::move(tell)) {}
+      tokens_(tokens), tell_(std::move(tell)) {}
 
 // --- Before the rules ---
 
@@ -102,9 +103,10 @@ bool postgres_session::crowded(const postgres_needs& needs, const postgres_table
 rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<postgres_step*>* steps,
                                                                 const postgres_needs* needs,
                                                                 bool due_ended) {
-    const bool reading = steps->front()->kind() == step_kind::reading;
+    const step_kind kind = steps->front()->kind();
+    const bool reading = kind == step_kind::reading || kind == step_kind::looks;
     postgres_load loaded(over_);
-    loaded.ask_for(*needs, !due_ended && looks_for_due(steps->front()->kind()), crowded_);
+    loaded.ask_for(*needs, !due_ended && looks_for_due(kind), crowded_);
     if (reading)
         over_.send(sql::commit.name);
     rota::task<std::vector<postgres_result>> bringing = reading ? over_.sync() : over_.flush();
@@ -126,8 +128,7 @@ rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<post
     rules.flush();
     if (reading)
         co_return verdict::done; // whatever else is due is somebody else's to end
-    rota::task<verdict> committing = commit(&loaded.rows(), needs->now, &committing_);
-    const verdict result = co_await std::move(committing);
+    const verdict result = co_await commit(&loaded.rows(), needs->now, &committing_);
     if (result == verdict::done) {
         new_tokens_ += loaded.rows().tokens_added();
         tell_(rules.take_changes());
@@ -139,8 +140,7 @@ rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* r
                                                                bool* committing) {
     const std::vector<postgres_table::expected> expected = rows->write(over_, shard_, now);
     if (!expected.empty()) {
-        rota::task<std::vector<postgres_result>> writing = over_.flush();
-        const std::vector<postgres_result> results = co_await std::move(writing);
+        const std::vector<postgres_result> results = co_await over_.flush();
         require_ok(results);
         for (const postgres_table::expected& each : expected) {
             if (results.at(each.statement).affected() != each.rows)
@@ -149,8 +149,7 @@ rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* r
     }
     *committing = true;
     over_.send(sql::commit.name);
-    rota::task<std::vector<postgres_result>> ending = over_.sync();
-    const std::vector<postgres_result> results = co_await std::move(ending);
+    const std::vector<postgres_result> results = co_await over_.sync();
     // If anything before the commit was refused there was none.
     *committing = std::all_of(results.begin(), results.end() - 1,
                               [](const postgres_result& r) { return r.ok(); });
@@ -165,16 +164,19 @@ rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* r
 rota::task<postgres_session::verdict>
 postgres_session::prepare(verdict asked, const postgres_needs* needs, std::size_t steps) {
     if (asked == verdict::end_due) {
+        over_.set_deadline(until_ + step_needs); // what has been begun is not cut short
         std::size_t ended = 0;
         do {
-            rota::task<std::size_t> ending = end_some(needs->now);
-            ended = co_await std::move(ending);
+            if (std::chrono::steady_clock::now() >= until_)
+                throw statement_refused("the job store has many leases to end first: try again",
+                                        "57014");
+            ended = co_await end_some(needs->now);
         } while (ended != 0);
+        over_.set_deadline(until_);
     }
     if (asked == verdict::make_queues) {
         for (const std::string& name : missing_) {
-            rota::task<bool> making = make_queue(name);
-            const bool made = co_await std::move(making);
+            const bool made = co_await make_queue(name);
             if (!made && steps > 1)
                 throw not_together("there are too many queues");
             if (!made)
@@ -189,30 +191,30 @@ rota::task<void> postgres_session::run(std::vector<postgres_step*> steps) {
     for (const postgres_step* const each : steps)
         each->need(needs);
     refused_.clear();
-    over_.set_patience(needs.patience);
-    rota::task<void> planning = plan_anew();
-    co_await std::move(planning);
+    // A step may have been put off for long: each still gets what it needs.
+    until_ = std::chrono::steady_clock::time_point::max();
+    for (const postgres_step* const each : steps)
+        until_ = std::min(until_, each->until());
+    until_ = std::max(until_, std::chrono::steady_clock::now() + step_needs);
+    over_.set_deadline(until_);
+    co_await plan_anew();
     bool due_ended = false;
     for (int tries = 0; tries < attempts_max;) {
-        rota::task<verdict> trying = guard(attempt(&steps, &needs, due_ended));
-        verdict what = co_await std::move(trying);
+        verdict what = co_await guard(attempt(&steps, &needs, due_ended));
         if (what == verdict::done)
             break;
         if (what != verdict::conflict) {
             due_ended |= what == verdict::end_due;
-            rota::task<verdict> preparing = guard(prepare(what, &needs, steps.size()));
-            what = co_await std::move(preparing);
+            what = co_await guard(prepare(what, &needs, steps.size()));
         }
         if (what == verdict::conflict) {
             if (++tries == attempts_max)
                 throw store_error("too many are at work on the same jobs in the job store: try "
                                   "again");
-            rota::task<void> pausing = rota::sleep_for(pause_before(tries));
-            co_await std::move(pausing);
+            co_await rota::sleep_for(pause_before(tries));
         }
     }
-    rota::task<void> trimming = trim_tokens(needs.now);
-    co_await std::move(trimming);
+    co_await trim_tokens(needs.now);
 }
 
 /// Runs a transaction. Unless it is done the connection is left without one: rolled back, or
@@ -255,8 +257,7 @@ rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict
     }
     if (!over_.is_open())
         throw connection_lost(why);
-    rota::task<void> undoing = over_.roll_back();
-    co_await std::move(undoing);
+    co_await over_.roll_back();
     if (refusal)
         throw statement_refused(*refusal);
     co_return result;
@@ -269,33 +270,29 @@ rota::task<std::size_t> postgres_session::end_some(time_ms now) {
     over_.send(sql::begin.name);
     over_.send(sql::lock_due.name,
                postgres_values().add(now).add(static_cast<std::int64_t>(ended_at_once)));
-    rota::task<std::vector<postgres_result>> locking = over_.flush();
-    const std::vector<postgres_result> locked = co_await std::move(locking);
+    const std::vector<postgres_result> locked = co_await over_.flush();
     require_ok(locked);
     const postgres_result& due = locked.at(1);
     postgres_table rows;
     rows.load_jobs(due, nullptr);
     if (due.rows() == 0) { // others have it in hand
         over_.send(sql::commit.name);
-        rota::task<std::vector<postgres_result>> ending = over_.sync();
-        const std::vector<postgres_result> ended = co_await std::move(ending);
+        const std::vector<postgres_result> ended = co_await over_.sync();
         require_ok(ended);
         co_return 0;
     }
     std::set<std::string> names;
     for (int i = 0; i < due.rows(); ++i)
-        names.emplace(due.text(i, 16));
+        names.emplace(due.text(i, 17));
     over_.send(sql::queues_named.name, postgres_values().add_texts({names.begin(), names.end()}));
-    rota::task<std::vector<postgres_result>> counting = over_.flush();
-    const std::vector<postgres_result> counts = co_await std::move(counting);
+    const std::vector<postgres_result> counts = co_await over_.flush();
     require_ok(counts);
     rows.load_queues(counts.at(0), false);
     ledger rules(rows, limits_, lease_ids_);
     rules.pass_time(now);
     rules.flush();
     bool ignored = false; // done or not: it is not what has been asked for
-    rota::task<verdict> committing = commit(&rows, now, &ignored);
-    (void)co_await std::move(committing);
+    (void)co_await commit(&rows, now, &ignored);
     tell_(rules.take_changes());
     co_return static_cast<std::size_t>(due.rows());
 }
@@ -307,19 +304,16 @@ rota::task<bool> postgres_session::make_queue(std::string name) {
     over_.send(sql::begin.name);
     over_.send(sql::lock_schema.name);
     over_.send(sql::count_queues.name);
-    rota::task<std::vector<postgres_result>> counting = over_.flush();
-    const std::vector<postgres_result> counted = co_await std::move(counting);
+    const std::vector<postgres_result> counted = co_await over_.flush();
     require_ok(counted);
     bool room = counted.at(2).integer(0, 0) < static_cast<std::int64_t>(limits_.queues_max);
     if (!room) {
-        rota::task<bool> dropping = drop_unused_queue();
-        room = co_await std::move(dropping);
+        room = co_await drop_unused_queue();
     }
     if (room)
         over_.send(sql::make_queue.name, postgres_values().add(std::string_view(name)));
     over_.send(sql::commit.name);
-    rota::task<std::vector<postgres_result>> ending = over_.sync();
-    const std::vector<postgres_result> ended = co_await std::move(ending);
+    const std::vector<postgres_result> ended = co_await over_.sync();
     require_ok(ended);
     co_return room;
 }
@@ -328,16 +322,14 @@ rota::task<bool> postgres_session::make_queue(std::string name) {
 /// refer to the queue, so either this waits and sees the jobs, or the adding is run again.
 rota::task<bool> postgres_session::drop_unused_queue() {
     over_.send(sql::lock_unused.name);
-    rota::task<std::vector<postgres_result>> finding = over_.flush();
-    const std::vector<postgres_result> found = co_await std::move(finding);
+    const std::vector<postgres_result> found = co_await over_.flush();
     require_ok(found);
     if (found.at(0).rows() == 0)
         co_return false;
     const std::int64_t number = found.at(0).integer(0, 0);
     over_.send(sql::lock_counts.name, postgres_values().add(number));
     over_.send(sql::still_unused.name, postgres_values().add(number));
-    rota::task<std::vector<postgres_result>> looking = over_.flush();
-    const std::vector<postgres_result> looked = co_await std::move(looking);
+    const std::vector<postgres_result> looked = co_await over_.flush();
     require_ok(looked);
     if (looked.at(1).rows() == 0)
         co_return false;
@@ -357,20 +349,26 @@ rota::task<void> postgres_session::plan_anew() {
     planned_for_ = 0;
     plan_at_ = self.home().now() + plans_last;
     over_.send_text("DISCARD PLANS");
-    rota::task<std::vector<postgres_result>> discarding = over_.sync();
-    (void)co_await std::move(discarding); // not every engine knows it
+    (void)co_await over_.sync(); // not every engine knows it
 }
 
 /// Now and then, by who adds some. What has been done stays so whatever becomes of this.
 rota::task<void> postgres_session::trim_tokens(time_ms now) {
-    if (new_tokens_ == 0 || new_tokens_ < limits_.tokens_max / 100)
+    const auto slice = tokens_.next(std::exchange(new_tokens_, 0));
+    if (!slice)
         co_return;
-    new_tokens_ = 0;
     try {
-        over_.send(sql::trim_tokens.name,
-                   postgres_values().add(now).add(std::uint64_t{limits_.tokens_max}));
-        rota::task<std::vector<postgres_result>> trimming = over_.sync();
-        (void)co_await std::move(trimming);
+        over_.send(sql::count_tokens.name, postgres_values().add(slice->before).add(slice->rows));
+        const std::vector<postgres_result> counted = co_await over_.sync();
+        if (!counted.front().ok())
+            co_return;
+        tokens_.seen(*slice, static_cast<std::uint64_t>(counted.front().integer(0, 0)),
+                     counted.front().integer(0, 1));
+        const time_ms until = std::max(now, tokens_.beyond());
+        over_.send(sql::trim_tokens.name, postgres_values().add(until).add(token_walk::trim_rows));
+        const std::vector<postgres_result> gone = co_await over_.sync();
+        if (gone.front().ok())
+            tokens_.trimmed(until, gone.front().affected());
     } catch (const connection_lost&) {
     } catch (const rota::operation_cancelled&) { // is closed now
     }

@@ -14,13 +14,14 @@
 #include "postgres_connection.hpp"
 #include "postgres_step.hpp"
 #include "postgres_table.hpp"
+#include "token_walk.hpp"
 
 namespace jobs {
 
 /// The server may have done what was asked, or not: the connection broke before it said so.
 class outcome_unknown : public store_error {
 public:
-    using store_error::store_error;
+    explicit outcome_unknown(const std::string& why) : store_error(why, store_fault::unknown) {}
 };
 
 /// Some of the steps cannot be done with the others.
@@ -39,9 +40,9 @@ public:
     /// Told what is in force.
     using teller = std::function<void(const std::vector<change>&)>;
 
-    /// `over` outlives it. `shard`: where it adds up its counts.
+    /// `over` and `tokens` outlive it. `shard`: where it adds up its counts.
     postgres_session(postgres_connection& over, store_limits limits, id_source lease_ids,
-                     std::int64_t shard, teller tell);
+                     std::int64_t shard, token_walk& tokens, teller tell);
 
     /// Does the steps, of one kind, and tells; done() is left to the caller. Throws, nothing having
     /// been done: connection_lost, statement_refused, not_together, store_error; else
@@ -74,12 +75,14 @@ private:
     const store_limits limits_;
     const id_source lease_ids_;
     const std::int64_t shard_;
+    token_walk& tokens_;
     const teller tell_;
     std::set<std::string> crowded_;    // queues with little room left: who adds there takes turns
     std::set<std::string> refused_;    // there are too many queues for these
     std::vector<std::string> missing_; // to be made
     bool committing_ = false;          // the server has been asked to
-    std::size_t new_tokens_ = 0;       // since they were trimmed
+    std::chrono::steady_clock::time_point until_{};   // the steps are to be answered
+    std::size_t new_tokens_ = 0;                      // of the transactions just done
     std::chrono::steady_clock::time_point plan_at_{}; // anew, at the earliest
     int planned_for_ = 0;                             // how often plans have been used
 };

@@ -23,8 +23,9 @@ const prepared commit{"commit", "COMMIT"};
 #define IN_QUEUE "j.queue IS NOT DISTINCT FROM " QUEUE
 #define JOB                                                                                        \
     "j.queue, j.id, j.state, j.rank, j.attempts, j.duplicates, j.added_at, j.since, j.due, "       \
-    "j.queued_ms, j.in_progress_ms, j.lease, j.digest"
+    "j.queued_ms, j.in_progress_ms, j.cause, j.lease, j.digest"
 #define NO_TEXTS ", NULL::bytea, NULL::bytea, NULL::bytea"
+#define KEY_ONLY ", j.key, NULL::bytea, NULL::bytea"
 #define TEXTS ", j.key, j.payload, j.error"
 
 const prepared any_due{"any_due", "SELECT due FROM rota_jobs WHERE due > 0 AND due < $1::bigint "
@@ -38,7 +39,8 @@ const prepared next_due{"next_due", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WH
                                     "AND j.due >= $1::bigint ORDER BY j.due, j.id LIMIT 1"};
 
 #define QUEUE_COLUMNS                                                                              \
-    "q.number, q.name, q.max_jobs, q.max_attempts, q.lease_ms, q.payload_bytes_max, q.paused"
+    "q.number, q.name, q.max_jobs, q.max_attempts, q.lease_ms, q.payload_bytes_max, q.paused, "    \
+    "q.backoff_after, q.backoff_initial_ms, q.backoff_factor_milli, q.backoff_max_ms"
 #define COUNTED_QUEUES                                                                             \
     "SELECT " QUEUE_COLUMNS                                                                        \
     ", coalesce(sum(c.queued), 0)::bigint, coalesce(sum(c.delayed), 0)::bigint, "                  \
@@ -47,14 +49,22 @@ const prepared next_due{"next_due", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WH
     "coalesce(sum(c.failures), 0)::bigint, coalesce(sum(c.expired), 0)::bigint, "                  \
     "coalesce(sum(c.duplicates), 0)::bigint, coalesce(sum(c.queued_ms), 0)::bigint, "              \
     "coalesce(sum(c.in_progress_ms), 0)::bigint "                                                  \
-    "FROM rota_queues q LEFT JOIN rota_counts c ON c.queue = q.number "
+    "FROM "
+#define COUNTS_OF_THEM " q LEFT JOIN rota_counts c ON c.queue = q.number "
 #define QUEUE_GROUPS " GROUP BY " QUEUE_COLUMNS
+// Up to $2 queues behind one. By the bytes of their names, as this program has them, whatever the
+// order of texts is in the database; there are few enough of them to be sorted.
+#define PAGE_OF_QUEUES                                                                             \
+    "(SELECT * FROM rota_queues WHERE convert_to(name, 'UTF8') > convert_to($1::text, 'UTF8') "    \
+    "ORDER BY convert_to(name, 'UTF8') LIMIT $2::bigint)"
 
 const prepared queues_named{"queues_named", "SELECT " QUEUE_COLUMNS " FROM rota_queues q "
                                             "WHERE q.name = ANY($1::text[])"};
 const prepared queues_counted{"queues_counted",
-                              COUNTED_QUEUES "WHERE q.name = ANY($1::text[])" QUEUE_GROUPS};
-const prepared queues_all{"queues_all", COUNTED_QUEUES QUEUE_GROUPS};
+                              COUNTED_QUEUES "rota_queues" COUNTS_OF_THEM
+                                             "WHERE q.name = ANY($1::text[])" QUEUE_GROUPS};
+const prepared queues_page{"queues_page",
+                           COUNTED_QUEUES PAGE_OF_QUEUES COUNTS_OF_THEM QUEUE_GROUPS};
 const prepared lock_queue{"lock_queue",
                           "SELECT number FROM rota_queues WHERE name = $1::text FOR UPDATE"};
 const prepared new_ids{"new_ids", "SELECT nextval('rota_job_ids') "
@@ -66,11 +76,42 @@ const prepared lock_digests{"lock_digests",
 const prepared lock_leases{"lock_leases", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                                           " AND j.lease = ANY($2::bytea[]) AND j.lease IS NOT NULL "
                                           "ORDER BY j.id FOR UPDATE OF j"};
-const prepared lock_ids{"lock_ids",
-                        "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
-                        " AND (j.id = $2::bigint OR (j.state < 3 AND j.digest = (SELECT digest "
-                        "FROM rota_jobs WHERE id = $2::bigint AND state = 3))) "
-                        "ORDER BY j.id FOR UPDATE OF j"};
+const prepared lock_ids{
+    "lock_ids",
+    "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE " AND j.id IN (SELECT $2::bigint "
+    "UNION ALL SELECT h.id FROM rota_jobs d JOIN rota_jobs h ON h.digest = d.digest "
+    "AND h.queue = d.queue AND h.state < 3 WHERE d.id = $2::bigint AND d.state = 3) "
+    "ORDER BY j.id FOR UPDATE OF j"};
+const prepared find_digest{"find_digest", "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
+                                          " AND j.digest = ANY($2::bytea[]) AND j.state < 3"};
+const prepared find_dead_digest{"find_dead_digest",
+                                "SELECT " JOB TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
+                                " AND j.digest = ($2::bytea[])[1] AND j.state = 3 "
+                                "ORDER BY j.id DESC LIMIT $3::bigint"};
+const prepared lock_counts_of{"lock_counts_of",
+                              "SELECT c.shard FROM rota_counts c "
+                              "WHERE c.queue = " QUEUE " ORDER BY c.shard FOR UPDATE"};
+const prepared lock_slice{"lock_slice",
+                          "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
+                          " ORDER BY j.state, j.rank, j.id LIMIT $2::bigint "
+                          "FOR UPDATE OF j"};
+// A slice of the dead, which come last, and what holds the keys of those: the second is for
+// reviving. With "state = 3" the index of dead keys would fit, too, which is in another order.
+#define DEAD_SLICE(of)                                                                             \
+    " WHERE " of ".queue = " QUEUE " AND (" of ".state, " of ".rank, " of                          \
+    ".id) > (3, $2::bigint, $3::bigint) ORDER BY " of ".state, " of ".rank, " of                   \
+    ".id LIMIT $4::bigint"
+#define DEAD_NAMED(of) " WHERE " of ".id = ANY($2::bigint[]) AND " of ".state = 3"
+#define HOLDERS(dead)                                                                              \
+    "SELECT " JOB KEY_ONLY " FROM rota_jobs j WHERE " IN_QUEUE " AND j.state < 3 AND j.digest = "  \
+    "ANY(ARRAY(SELECT d.digest FROM rota_jobs d" dead ")) ORDER BY j.id FOR UPDATE OF j"
+const prepared lock_dead{"lock_dead", "SELECT " JOB KEY_ONLY
+                                      " FROM rota_jobs j" DEAD_SLICE("j") " FOR UPDATE OF j"};
+const prepared lock_holders{"lock_holders", HOLDERS(DEAD_SLICE("d"))};
+const prepared lock_dead_named{"lock_dead_named",
+                               "SELECT " JOB KEY_ONLY " FROM rota_jobs j" DEAD_NAMED(
+                                   "j") " AND " IN_QUEUE " ORDER BY j.id FOR UPDATE OF j"};
+const prepared lock_holders_named{"lock_holders_named", HOLDERS(DEAD_NAMED("d"))};
 // As many as are wanted, and no more than whose payloads may be given out ($3).
 const prepared lock_first{
     "lock_first",
@@ -91,19 +132,27 @@ const prepared list_jobs{
     " AND j.state = $2::bigint AND (j.rank, j.id) > ($3::bigint, $4::bigint) "
     "ORDER BY j.rank, j.id LIMIT $5::bigint) f) j "
     "WHERE j.before <= $6::bigint ORDER BY j.rank, j.id"};
-const prepared oldest_jobs{
-    "oldest_jobs", "SELECT " JOB NO_TEXTS " FROM generate_series(0, 9) r CROSS JOIN LATERAL "
-                   "(SELECT * FROM rota_jobs f WHERE f.queue = " QUEUE
-                   " AND f.state = 0 AND f.rank = r ORDER BY f.id LIMIT 1) j"};
-const prepared oldest_of_all{
-    "oldest_of_all",
-    "SELECT " JOB NO_TEXTS " FROM rota_queues q CROSS JOIN generate_series(0, 9) r "
-    "CROSS JOIN LATERAL (SELECT * FROM rota_jobs f WHERE f.queue = q.number "
-    "AND f.state = 0 AND f.rank = r ORDER BY f.id LIMIT 1) j"};
-const prepared purge_jobs{
-    "purge_jobs", "WITH gone AS (DELETE FROM rota_jobs WHERE id IN (SELECT id FROM rota_jobs "
-                  "WHERE queue = " QUEUE " AND state IN (0, 1, 3) ORDER BY id FOR UPDATE) "
-                  "RETURNING state) SELECT state, count(*) FROM gone GROUP BY state"};
+// The first of each rank, from one to the next that has any: a step of the index rota_jobs_order
+// each. Who orders by what it is the same (WHERE rank = 9 ORDER BY id) lets the server take the
+// order of another index, and walk that to its end where there is no such job.
+#define FIRST_OF(queue, behind)                                                                    \
+    "SELECT " JOB " FROM rota_jobs j WHERE j.queue = " queue " AND j.state = 0" behind             \
+    " ORDER BY j.rank, j.id LIMIT 1"
+#define FIRST_OF_EACH_RANK(from_first)                                                             \
+    "WITH RECURSIVE oldest AS (" from_first " UNION ALL SELECT n.* FROM oldest o "                 \
+    "CROSS JOIN LATERAL (" FIRST_OF("o.queue", " AND j.rank > o.rank") ") n) "                     \
+                                                                       "SELECT " JOB NO_TEXTS      \
+                                                                       " FROM oldest j"
+const prepared oldest_jobs{"oldest_jobs", FIRST_OF_EACH_RANK("(" FIRST_OF(QUEUE, "") ")")};
+const prepared oldest_of_page{"oldest_of_page",
+                              FIRST_OF_EACH_RANK("SELECT f.* FROM " PAGE_OF_QUEUES " q CROSS JOIN "
+                                                 "LATERAL (" FIRST_OF("q.number", "") ") f")};
+// Those that were there before $5: what is added meanwhile has a greater id.
+const prepared lock_purged{
+    "lock_purged", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
+                   " AND j.state = $2::bigint AND (j.rank, j.id) > ($3::bigint, $4::bigint) "
+                   "AND j.id < $5::bigint ORDER BY j.rank, j.id LIMIT $6::bigint "
+                   "FOR UPDATE OF j"};
 const prepared tokens_known{
     "tokens_known", "SELECT t.queue, t.token, t.fingerprint, t.id, t.expires_at "
                     "FROM rota_tokens t WHERE t.queue = " QUEUE " AND t.token = ANY($2::bytea[])"};
@@ -121,11 +170,13 @@ const prepared update_jobs{
     "update_jobs",
     "UPDATE rota_jobs j SET state = n.state, attempts = n.attempts, duplicates = n.duplicates, "
     "since = n.since, due = n.due, queued_ms = n.queued_ms, in_progress_ms = n.in_progress_ms, "
-    "lease = CASE WHEN n.lease IS NULL THEN j.lease WHEN n.lease = ''::bytea THEN NULL "
+    "cause = n.cause, lease = CASE WHEN n.lease IS NULL THEN j.lease WHEN n.lease = ''::bytea THEN "
+    "NULL "
     "ELSE n.lease END, error = coalesce(n.error, j.error) "
     "FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], "
-    "$6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[], $10::bytea[]) "
-    "AS n (id, state, attempts, duplicates, since, due, queued_ms, in_progress_ms, lease, error) "
+    "$6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[], $11::bytea[]) "
+    "AS n (id, state, attempts, duplicates, since, due, queued_ms, in_progress_ms, cause, lease, "
+    "error) "
     "WHERE j.id = n.id"};
 const prepared delete_jobs{"delete_jobs", "DELETE FROM rota_jobs WHERE id = ANY($1::bigint[])"};
 const prepared insert_tokens{
@@ -137,14 +188,23 @@ const prepared insert_tokens{
     "ON CONFLICT (queue, token) DO UPDATE SET fingerprint = excluded.fingerprint, "
     "id = excluded.id, expires_at = excluded.expires_at WHERE rota_tokens.expires_at <= "
     "$6::bigint"};
+// How many there are, and when the first of them ends (token_walk).
+const prepared count_tokens{
+    "count_tokens", "SELECT count(*)::bigint, coalesce(min(k.expires_at), 0)::bigint FROM "
+                    "(SELECT t.expires_at FROM rota_tokens t WHERE t.expires_at < $1::bigint "
+                    "ORDER BY t.expires_at DESC LIMIT $2::bigint) k"};
 const prepared trim_tokens{
-    "trim_tokens", "DELETE FROM rota_tokens WHERE (queue, token) IN (SELECT queue, token "
-                   "FROM rota_tokens WHERE expires_at <= $1::bigint OR (queue, token) IN "
-                   "(SELECT queue, token FROM rota_tokens ORDER BY expires_at DESC, id DESC "
-                   "OFFSET $2::bigint) ORDER BY queue, token FOR UPDATE SKIP LOCKED)"};
+    "trim_tokens",
+    "DELETE FROM rota_tokens WHERE (queue, token) IN (SELECT t.queue, t.token FROM rota_tokens t "
+    "WHERE t.expires_at <= $1::bigint ORDER BY t.expires_at "
+    "LIMIT $2::bigint FOR UPDATE SKIP LOCKED)"};
 const prepared save_queue{"save_queue", "UPDATE rota_queues SET max_jobs = $2::bigint, "
                                         "max_attempts = $3::bigint, lease_ms = $4::bigint, "
-                                        "payload_bytes_max = $5::bigint, paused = $6::bigint "
+                                        "payload_bytes_max = $5::bigint, paused = $6::bigint, "
+                                        "backoff_after = $7::bigint, "
+                                        "backoff_initial_ms = $8::bigint, "
+                                        "backoff_factor_milli = $9::bigint, "
+                                        "backoff_max_ms = $10::bigint "
                                         "WHERE number = $1::bigint"};
 const prepared add_counts{
     "add_counts",
@@ -169,7 +229,9 @@ const prepared count_queues{"count_queues", "SELECT count(*) FROM rota_queues"};
 const prepared lock_unused{"lock_unused",
                            "SELECT q.number FROM rota_queues q WHERE q.max_jobs = 0 AND "
                            "q.max_attempts = 0 AND q.lease_ms = 0 AND q.payload_bytes_max = 0 AND "
-                           "q.paused = 0 AND NOT EXISTS (SELECT 1 FROM rota_jobs j WHERE "
+                           "q.paused = 0 AND q.backoff_after = -1 AND q.backoff_initial_ms = -1 "
+                           "AND q.backoff_factor_milli = -1 AND q.backoff_max_ms = -1 "
+                           "AND NOT EXISTS (SELECT 1 FROM rota_jobs j WHERE "
                            "j.queue = q.number) ORDER BY q.name LIMIT 1 FOR UPDATE OF q"};
 const prepared lock_counts{
     "lock_counts",
@@ -182,10 +244,11 @@ const prepared drop_queue{"drop_queue", "DELETE FROM rota_queues WHERE number = 
 const prepared make_queue{"make_queue", "INSERT INTO rota_queues (number, name) VALUES "
                                         "(nextval('rota_queue_numbers'), $1::text) "
                                         "ON CONFLICT (name) DO NOTHING"};
-const prepared have_jobs{"have_jobs",
-                         "SELECT q.name FROM rota_queues q WHERE q.name = ANY($1::text[]) AND "
-                         "q.paused = 0 AND EXISTS (SELECT 1 FROM rota_jobs j WHERE "
-                         "j.queue = q.number AND j.state = 0)"};
+const prepared have_jobs{
+    "have_jobs",
+    "SELECT q.name FROM rota_queues q CROSS JOIN LATERAL (SELECT j.id FROM rota_jobs j "
+    "WHERE j.queue = q.number AND j.state = 0 ORDER BY j.rank, j.id LIMIT 1) first "
+    "WHERE q.name = ANY($1::text[]) AND q.paused = 0"};
 const prepared next_due_job{"next_due_job",
                             "SELECT q.name, j.due FROM rota_jobs j JOIN rota_queues q ON "
                             "q.number = j.queue WHERE j.due > 0 ORDER BY j.due, j.id LIMIT 1"};
@@ -196,27 +259,66 @@ const prepared notify{"notify", "SELECT pg_notify($1::text, $2::text)"};
 #undef JOB
 #undef NO_TEXTS
 #undef TEXTS
+#undef KEY_ONLY
+#undef DEAD_SLICE
+#undef DEAD_NAMED
+#undef HOLDERS
 #undef QUEUE_COLUMNS
 #undef COUNTED_QUEUES
 #undef QUEUE_GROUPS
+#undef COUNTS_OF_THEM
+#undef PAGE_OF_QUEUES
+#undef FIRST_OF
+#undef FIRST_OF_EACH_RANK
 
 } // namespace sql
 
+namespace {
+
+/// What a session is set to, where the engine knows it: who is stuck does not hold others up; each
+/// statement is planned once, since planning it for its arrays each time costs more than doing it
+/// does; and that plan goes by indexes, in their order, though it be made while the tables are
+/// small or before they have been counted. None takes so long that compiling it would pay.
+constexpr std::array settings{"SET lock_timeout = '10s'",
+                              "SET idle_in_transaction_session_timeout = '30s'",
+                              "SET plan_cache_mode = force_generic_plan",
+                              "SET enable_seqscan = off",
+                              "SET enable_bitmapscan = off",
+                              "SET jit = off"};
+
+} // namespace
+
+std::span<const sql::prepared* const> sql::statements() noexcept {
+    static constexpr std::array all{&begin,          &commit,           &any_due,
+                                    &lock_due,       &next_due,         &queues_named,
+                                    &queues_counted, &queues_page,      &lock_queue,
+                                    &new_ids,        &lock_digests,     &lock_leases,
+                                    &lock_ids,       &lock_first,       &find_job,
+                                    &list_jobs,      &oldest_jobs,      &oldest_of_page,
+                                    &lock_purged,    &tokens_known,     &insert_jobs,
+                                    &update_jobs,    &delete_jobs,      &insert_tokens,
+                                    &trim_tokens,    &save_queue,       &add_counts,
+                                    &lock_schema,    &count_queues,     &lock_unused,
+                                    &lock_counts,    &still_unused,     &drop_tokens,
+                                    &drop_counts,    &drop_queue,       &make_queue,
+                                    &have_jobs,      &next_due_job,     &lock_dead,
+                                    &lock_holders,   &lock_dead_named,  &lock_holders_named,
+                                    &find_digest,    &find_dead_digest, &lock_counts_of,
+                                    &lock_slice,     &count_tokens};
+    return all;
+}
+
+rota::task<void> set_up_session(postgres_connection* on) {
+    for (const char* const each : settings) {
+        on->send_text(each);
+        (void)co_await on->sync(); // does without
+    }
+}
+
 rota::task<void> prepare_statements(postgres_connection* on) {
-    for (const sql::prepared* each :
-         {&sql::begin,        &sql::commit,        &sql::any_due,        &sql::lock_due,
-          &sql::next_due,     &sql::queues_named,  &sql::queues_counted, &sql::queues_all,
-          &sql::lock_queue,   &sql::new_ids,       &sql::lock_digests,   &sql::lock_leases,
-          &sql::lock_ids,     &sql::lock_first,    &sql::find_job,       &sql::list_jobs,
-          &sql::oldest_jobs,  &sql::oldest_of_all, &sql::purge_jobs,     &sql::tokens_known,
-          &sql::insert_jobs,  &sql::update_jobs,   &sql::delete_jobs,    &sql::insert_tokens,
-          &sql::trim_tokens,  &sql::save_queue,    &sql::add_counts,     &sql::lock_schema,
-          &sql::count_queues, &sql::lock_unused,   &sql::lock_counts,    &sql::still_unused,
-          &sql::drop_tokens,  &sql::drop_counts,   &sql::drop_queue,     &sql::make_queue,
-          &sql::have_jobs,    &sql::next_due_job})
+    for (const sql::prepared* each : sql::statements())
         on->prepare(each->name, each->text);
-    rota::task<std::vector<postgres_result>> preparing = on->sync();
-    const std::vector<postgres_result> prepared = co_await std::move(preparing);
+    const std::vector<postgres_result> prepared = co_await on->sync();
     require_ok(prepared);
 }
 

@@ -28,16 +28,18 @@ struct postgres_needs {
         std::size_t take_max = 0;
         std::uint64_t take_bytes = 0;
         std::optional<list_request> list;
+        std::optional<dead_request> dead;
+        std::optional<std::string> key; ///< who holds it, the dead too
+        std::size_t key_limit = 0;      ///< of them
+        bool removal = false;           ///< of the queue, if no more than a slice is left
         bool oldest = false;
-        bool purge = false;
+        std::optional<purge_progress> purge; ///< its next step
     };
     std::map<std::string, of_queue> queues; ///< in the order in which their rows are locked
     std::size_t ids = 0;                    ///< for new jobs
-    bool all_queues = false;
+    std::vector<queues_request> pages;      ///< of queues, each once
     bool next_due = false;
     time_ms now = 0;
-    /// How long the server may take for a part of it.
-    std::chrono::milliseconds patience{15'000};
 };
 
 /// What may be done together, in one transaction.
@@ -47,8 +49,14 @@ enum class step_kind : std::uint8_t {
     leases,  ///< what becomes of them
     single,  ///< by itself
     reading, ///< by itself, changing nothing
+    looks,   ///< at queues, changing nothing: those who ask at once are answered from one reading
 };
-inline constexpr std::size_t step_kinds = 5;
+inline constexpr std::size_t step_kinds = 6;
+
+/// How long a step may take in all, from when it is asked for, and how much of that has to be left
+/// for it to be begun.
+inline constexpr std::chrono::seconds step_limit{15};
+inline constexpr std::chrono::seconds step_needs{3};
 
 /// One call of the store on its way through it: need() and run() as often as it is tried, then
 /// done() once, after which it may be gone.
@@ -61,6 +69,13 @@ public:
     [[nodiscard]] step_kind kind() const noexcept { return kind_; }
     /// How many jobs it is about.
     [[nodiscard]] std::size_t weight() const noexcept { return weight_; }
+
+    /// By when it is to be answered, whatever the server does.
+    [[nodiscard]] std::chrono::steady_clock::time_point until() const noexcept { return until_; }
+    /// Until when it can be begun, or tried again.
+    [[nodiscard]] std::chrono::steady_clock::time_point begins_by() const noexcept {
+        return until_ - step_needs;
+    }
 
     virtual void need(postgres_needs& all) const = 0;
     virtual void run(ledger& on) = 0;
@@ -75,6 +90,8 @@ protected:
 private:
     const step_kind kind_;
     const std::size_t weight_;
+    const std::chrono::steady_clock::time_point until_ =
+        std::chrono::steady_clock::now() + step_limit;
 };
 
 } // namespace jobs

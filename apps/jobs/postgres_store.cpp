@@ -10,13 +10,14 @@
 #include <rota/owner_wait.hpp>
 #include <rota/routine.hpp>
 #include <rota/runnable.hpp>
+#include <rota/with_timeout.hpp>
 #include <rota/worker.hpp>
 
 namespace jobs {
 namespace {
 
 /// Payloads may be large, and all that are taken in one transaction are in memory at once.
-constexpr std::size_t weight_of_taker = 10;
+constexpr std::size_t weight_of_taker = 2;
 
 } // namespace
 
@@ -25,6 +26,7 @@ template <class Need, class Work>
 class postgres_store::call final : public rota::owner_wait, private postgres_step {
 public:
     using result = std::invoke_result_t<Work&, ledger&>;
+    using postgres_step::begins_by;
 
     call(postgres_pool& by, step_kind kind, std::size_t weight, time_ms now, Need& need, Work& work)
         : owner_wait("jobs::store"), postgres_step(kind, weight), by_(by), now_(now), need_(need),
@@ -92,12 +94,30 @@ private:
     const time_ms now_;
 };
 
+template <class Call>
+rota::task<typename Call::result> postgres_store::done(Call* of) {
+    auto result = co_await *of;
+    co_return std::move(result);
+}
+
 template <class Need, class Work>
 rota::task<std::invoke_result_t<Work&, ledger&>>
 postgres_store::perform(step_kind kind, std::size_t weight, time_ms now, Need need, Work work) {
     call<Need, Work> waiting(*pool_, kind, weight, now, need, work);
-    auto result = co_await waiting;
-    co_return std::move(result);
+    store_call seen(health());
+    try {
+        rota::task<typename call<Need, Work>::result> doing = done(&waiting);
+        auto result = co_await rota::with_deadline(waiting.begins_by(), std::move(doing));
+        seen.succeeded(true);
+        co_return std::move(result);
+    } catch (const rota::timed_out&) { // no connection has taken it up
+        const connection_lost e("the job store's server does not answer");
+        seen.failed(e);
+        throw connection_lost(e);
+    } catch (const store_error& e) {
+        seen.failed(e);
+        throw;
+    }
 }
 
 postgres_store::postgres_store(rota::io::context& on, const std::string& url, store_limits limits,
@@ -237,9 +257,15 @@ rota::task<time_ms> postgres_store::pass_time(time_ms now) {
         [now](ledger& on) { return on.pass_time(now); });
 }
 
+rota::task<void> postgres_store::probe(time_ms now) {
+    rota::task<bool> asking = perform(
+        step_kind::reading, 1, now, [](postgres_needs&) {}, [](ledger&) { return true; });
+    (void)co_await std::move(asking);
+}
+
 rota::task<std::optional<queue_info>> postgres_store::describe(std::string queue, time_ms now) {
     return perform(
-        step_kind::reading, 1, now,
+        step_kind::looks, 1, now,
         [queue](postgres_needs& all) {
             all.queues[queue].oldest = true;
             all.queues[queue].counts = true;
@@ -247,10 +273,14 @@ rota::task<std::optional<queue_info>> postgres_store::describe(std::string queue
         [queue, now](ledger& on) { return on.describe(queue, now); });
 }
 
-rota::task<std::vector<queue_info>> postgres_store::queues(time_ms now) {
+rota::task<queue_list> postgres_store::queues(queues_request what, time_ms now) {
     return perform(
-        step_kind::reading, 1, now, [](postgres_needs& all) { all.all_queues = true; },
-        [now](ledger& on) { return on.queues(now); });
+        step_kind::looks, 1, now,
+        [what](postgres_needs& all) {
+            if (std::ranges::find(all.pages, what) == all.pages.end())
+                all.pages.push_back(what);
+        },
+        [what, now](ledger& on) { return on.queues(what, now); });
 }
 
 rota::task<job_list> postgres_store::list(std::string queue, list_request what, time_ms now) {
@@ -266,6 +296,17 @@ rota::task<std::optional<job_info>> postgres_store::find(std::string queue, std:
         step_kind::reading, 1, now,
         [queue, id](postgres_needs& all) { all.queues[queue].read_id = id; },
         [queue, id, now](ledger& on) { return on.find(queue, id, now); });
+}
+
+rota::task<job_list> postgres_store::find_key(std::string queue, std::string key, std::size_t limit,
+                                              time_ms now) {
+    return perform(
+        step_kind::reading, 1, now,
+        [queue, key, limit](postgres_needs& all) {
+            all.queues[queue].key = key;
+            all.queues[queue].key_limit = limit;
+        },
+        [queue, key, limit, now](ledger& on) { return on.find_key(queue, key, limit, now); });
 }
 
 rota::task<bool> postgres_store::remove(std::string queue, std::uint64_t id, time_ms now) {
@@ -296,13 +337,18 @@ rota::task<bool> postgres_store::pause(std::string queue, bool paused, time_ms n
 }
 
 rota::task<std::uint64_t> postgres_store::purge(std::string queue, time_ms now) {
-    return perform(
-        step_kind::single, 1, now,
-        [queue](postgres_needs& all) {
-            all.queues[queue].purge = true;
-            all.patience = std::chrono::minutes(10); // there may be millions
-        },
-        [queue, now](ledger& on) { return on.purge(queue, now); });
+    purge_progress at;
+    while (!at.done) {
+        rota::task<purge_progress> purging = perform(
+            step_kind::single, 1, now,
+            [queue, at](postgres_needs& all) {
+                all.queues[queue].purge = at;
+                all.ids += at.before == 0 ? 1 : 0;
+            },
+            [queue, at, now](ledger& on) { return on.purge(queue, at, now); });
+        at = co_await std::move(purging);
+    }
+    co_return at.purged;
 }
 
 rota::task<revived> postgres_store::retry_dead(std::string queue, std::uint64_t id, time_ms now) {
@@ -310,6 +356,27 @@ rota::task<revived> postgres_store::retry_dead(std::string queue, std::uint64_t 
         step_kind::single, 1, now,
         [queue, id](postgres_needs& all) { all.queues[queue].locked_id = id; },
         [queue, id, now](ledger& on) { return on.retry_dead(queue, id, now); });
+}
+
+rota::task<removed_queue> postgres_store::remove_queue(std::string queue, bool forced,
+                                                       time_ms now) {
+    return perform(
+        step_kind::single, 1, now,
+        [queue](postgres_needs& all) {
+            all.queues[queue].settings = true;
+            all.queues[queue].counts = true;
+            all.queues[queue].removal = true;
+        },
+        [queue, forced, now](ledger& on) { return on.remove_queue(queue, forced, now); });
+}
+
+rota::task<dead_result> postgres_store::settle_dead(std::string queue, dead_request what,
+                                                    time_ms now) {
+    const auto asked = std::make_shared<const dead_request>(std::move(what));
+    return perform(
+        step_kind::single, 1, now,
+        [queue, asked](postgres_needs& all) { all.queues[queue].dead = *asked; },
+        [queue, asked, now](ledger& on) { return on.settle_dead(queue, *asked, now); });
 }
 
 } // namespace jobs

@@ -45,21 +45,28 @@ public:
     void put_back(std::string queue, std::vector<std::string> leases, bool sent,
                   time_ms now) noexcept override;
     rota::task<time_ms> pass_time(time_ms now) override;
+    rota::task<void> probe(time_ms now) override;
     rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) override;
-    rota::task<std::vector<queue_info>> queues(time_ms now) override;
+    rota::task<queue_list> queues(queues_request what, time_ms now) override;
     rota::task<job_list> list(std::string queue, list_request what, time_ms now) override;
     rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,
                                              time_ms now) override;
+    rota::task<job_list> find_key(std::string queue, std::string key, std::size_t limit,
+                                  time_ms now) override;
     rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now) override;
     rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) override;
     rota::task<bool> pause(std::string queue, bool paused, time_ms now) override;
     rota::task<std::uint64_t> purge(std::string queue, time_ms now) override;
     rota::task<revived> retry_dead(std::string queue, std::uint64_t id, time_ms now) override;
+    rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now) override;
+    rota::task<dead_result> settle_dead(std::string queue, dead_request what, time_ms now) override;
 
 private:
     template <class Need, class Work>
     class call;
     class detached;
+    template <class Call>
+    static rota::task<typename Call::result> done(Call* of);
     template <class Need, class Work>
     rota::task<std::invoke_result_t<Work&, ledger&>> perform(step_kind kind, std::size_t weight,
                                                              time_ms now, Need need, Work work);

@@ -35,6 +35,7 @@ job_row job_at(const postgres_result& rows, int i) {
     job.due = rows.integer(i, 8);
     job.queued_ms = rows.integer(i, 9);
     job.in_progress_ms = rows.integer(i, 10);
+    job.cause = static_cast<job_cause>(rows.integer(i, 11));
     return job;
 }
 
@@ -57,8 +58,13 @@ void postgres_table::load_queues(const postgres_result& rows, bool counted_too) 
         queue.name = std::make_shared<const std::string>(rows.text(i, 1));
         queue.settings = {unsigned_at(rows, i, 2), static_cast<std::uint32_t>(rows.integer(i, 3)),
                           rows.integer(i, 4), unsigned_at(rows, i, 5), rows.integer(i, 6) != 0};
+        backoff_settings& backoff = queue.settings.backoff;
+        read_kept(rows.integer(i, 7), backoff.after);
+        read_kept(rows.integer(i, 8), backoff.initial_ms);
+        read_kept(rows.integer(i, 9), backoff.factor_milli);
+        read_kept(rows.integer(i, 10), backoff.max_ms);
         if (counted_too) {
-            int column = 7;
+            int column = 11;
             for (const auto each : counted)
                 queue.counts.*each = unsigned_at(rows, i, column++);
             queue.counts.queued_ms = rows.integer(i, column++);
@@ -78,12 +84,15 @@ void postgres_table::load_jobs(const postgres_result& rows,
         if (rows_.find(job.queue, job.id))
             continue; // asked for twice
         ++(in_hand_[job.queue].*counted.at(static_cast<std::size_t>(job.state)));
-        std::string key(rows.text(i, 13));
-        if (keys != nullptr)
-            key = keys->at(std::string(rows.text(i, 12)));
-        rows_.insert(job, std::move(key), std::string(rows.text(i, 14)));
-        rows_.update(job, rows.text(i, 11));
-        rows_.set_error(job, rows.text(i, 15));
+        std::string key(rows.text(i, 14));
+        if (keys != nullptr) {
+            key = keys->at(std::string(rows.text(i, 13)));
+        } else if (rows.is_null(i, 14)) {
+            key = '\0' + std::to_string(job.id); // not asked for: one that no other has
+        }
+        rows_.insert(job, std::move(key), std::string(rows.text(i, 15)));
+        rows_.update(job, rows.text(i, 12));
+        rows_.set_error(job, rows.text(i, 16));
     }
 }
 
@@ -98,20 +107,6 @@ void postgres_table::load_ids(const postgres_result& rows) {
     for (int i = 0; i < rows.rows(); ++i)
         ids_.push_back(unsigned_at(rows, i, 0));
     std::ranges::sort(ids_, std::greater<>());
-}
-
-void postgres_table::load_purged(const std::string& queue, const postgres_result& counts) {
-    for (auto& [number, row] : loaded_queues_) {
-        if (*row.name != queue)
-            continue;
-        row.counts.queued = row.counts.delayed = row.counts.dead = 0;
-        for (int i = 0; i < counts.rows(); ++i) {
-            const auto state = static_cast<job_state>(counts.integer(i, 0));
-            (state == job_state::queued    ? row.counts.queued
-             : state == job_state::delayed ? row.counts.delayed
-                                           : row.counts.dead) = unsigned_at(counts, i, 1);
-        }
-    }
 }
 
 const queue_row* postgres_table::queue_named(const std::string& name) const {
@@ -136,8 +131,10 @@ void postgres_table::save(const queue_row& queue) {
     saved_queues_.insert_or_assign(queue.number, queue);
 }
 
-void postgres_table::erase_queue(std::uint64_t) {
-    throw store_error("the job store's rules went beyond what they were given");
+void postgres_table::erase_queue(std::uint64_t number) {
+    if (!may_remove_)
+        throw store_error("the job store's rules went beyond what they were given");
+    erased_queues_.push_back(static_cast<std::int64_t>(number));
 }
 
 std::uint64_t postgres_table::new_id(queue_row&) {
@@ -146,6 +143,11 @@ std::uint64_t postgres_table::new_id(queue_row&) {
     const std::uint64_t id = ids_.back();
     ids_.pop_back();
     return id;
+}
+
+std::uint64_t postgres_table::id_to_come(const queue_row&) {
+    queue_row any;
+    return new_id(any); // is not used for a job
 }
 
 void postgres_table::insert(const job_row& job, std::string key, std::string payload) {
@@ -221,7 +223,7 @@ void postgres_table::write_inserted(postgres_connection& to) {
 }
 
 void postgres_table::write_changed(postgres_connection& to) {
-    std::array<std::vector<std::int64_t>, 8> numbers;
+    std::array<std::vector<std::int64_t>, 9> numbers;
     std::array<std::vector<std::optional<std::string_view>>, 2> texts;
     for (const auto& [at, what] : changed_) {
         const job_row job = *rows_.find(at.first, at.second);
@@ -229,7 +231,7 @@ void postgres_table::write_changed(postgres_connection& to) {
         for (const std::int64_t value :
              {static_cast<std::int64_t>(job.id), static_cast<std::int64_t>(job.state),
               std::int64_t{job.attempts}, std::int64_t{job.duplicates}, job.since, job.due,
-              job.queued_ms, job.in_progress_ms})
+              job.queued_ms, job.in_progress_ms, static_cast<std::int64_t>(job.cause)})
             numbers[column++].push_back(value);
         texts[0].push_back(what.lease);
         texts[1].push_back(what.error);
@@ -253,7 +255,11 @@ void postgres_table::write_counts(postgres_connection& to, std::int64_t shard) {
                                               .add(std::uint64_t{now.settings.max_attempts})
                                               .add(now.settings.lease_ms)
                                               .add(now.settings.payload_bytes_max)
-                                              .add(std::uint64_t{now.settings.paused}));
+                                              .add(std::uint64_t{now.settings.paused})
+                                              .add(kept(now.settings.backoff.after))
+                                              .add(kept(now.settings.backoff.initial_ms))
+                                              .add(kept(now.settings.backoff.factor_milli))
+                                              .add(kept(now.settings.backoff.max_ms)));
         }
     }
     for (const auto& [number, now] : saved_queues_) {
@@ -303,6 +309,10 @@ std::vector<postgres_table::expected> postgres_table::write(postgres_connection&
         result.push_back({sent, new_tokens_.size()});
     }
     write_counts(to, shard);
+    for (const std::int64_t number : erased_queues_) {
+        for (const sql::prepared* each : {&sql::drop_tokens, &sql::drop_counts, &sql::drop_queue})
+            to.send(each->name, postgres_values().add(number));
+    }
     return result;
 }
 

@@ -35,8 +35,8 @@ public:
     void load_jobs(const postgres_result& rows, const std::map<std::string, std::string>* keys);
     void load_tokens(const postgres_result& rows);
     void load_ids(const postgres_result& rows);
-    /// Has been purged: these counts are what there was.
-    void load_purged(const std::string& queue, const postgres_result& counts);
+    /// A queue may be erased whose jobs are all in hand, and its counts locked.
+    void allow_removal() noexcept { may_remove_ = true; }
     [[nodiscard]] const queue_row* queue_named(const std::string& name) const;
 
     // -- after the rules
@@ -60,10 +60,15 @@ public:
     std::optional<job_row> find_key(std::uint64_t queue, std::string_view key) override {
         return rows_.find_key(queue, key);
     }
+    std::vector<job_row> find_dead(std::uint64_t queue, std::string_view key,
+                                   std::size_t limit) override {
+        return rows_.find_dead(queue, key, limit);
+    }
     std::optional<job_row> find_lease(std::string_view lease) override {
         return rows_.find_lease(lease);
     }
     job_texts texts(const job_row& job) override { return rows_.texts(job); }
+    std::string key(const job_row& job) override { return rows_.key(job); }
     std::vector<job_row> list(std::uint64_t queue, job_state state, position after,
                               std::size_t limit) override {
         return rows_.list(queue, state, after, limit);
@@ -73,12 +78,11 @@ public:
     }
     time_ms next_due() override { return rows_.next_due(); }
     std::uint64_t new_id(queue_row& queue) override;
+    std::uint64_t id_to_come(const queue_row&) override;
     void insert(const job_row& job, std::string key, std::string payload) override;
     void update(const job_row& job, std::optional<std::string_view> lease) override;
     void set_error(const job_row& job, std::string_view error) override;
     void erase(const job_row& job) override;
-    /// Has been done by the statement that purges.
-    void erase_all(std::uint64_t, job_state) override {}
     std::optional<token_row> find_token(std::uint64_t queue, std::string_view token) override {
         return rows_.find_token(queue, token);
     }
@@ -103,6 +107,8 @@ private:
     std::set<place> inserted_;
     std::map<place, changes> changed_; // of those that had been there
     std::vector<std::int64_t> erased_;
+    std::vector<std::int64_t> erased_queues_;
+    bool may_remove_ = false;
     std::map<std::pair<std::uint64_t, std::string>, token_row> new_tokens_;
     std::vector<std::uint64_t> ids_; // to be given out, from the back
 };

@@ -3,6 +3,8 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <rota/http/response.hpp>
 
@@ -17,7 +19,8 @@ struct problem : std::exception {
     int status;
     std::string_view code; ///< a word that programs can compare; outlives this
     std::string detail;    ///< a sentence
-    std::string members{}; ///< more members, as JSON: `"a":1,"b":2`
+    /// More members, texts. The names outlive this.
+    std::vector<std::pair<std::string_view, std::string>> members{};
 };
 
 /// The answer as application/problem+json. 429 and 503 get a Retry-After of a second.

@@ -7,6 +7,8 @@
 namespace jobs {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr std::chrono::hours day{24};
 
 void check(bool good, const char* what) {
@@ -37,14 +39,14 @@ rota::task<std::vector<taken_job>> queue::take(std::size_t max, taking how) {
     const service_options& limits = service_->options();
     check(max >= 1 && max <= limits.take_max, "that is no number of jobs to take at once");
     check(how.lease.count() >= 0 && how.lease <= limits.lease_max, "that is no length of a lease");
-    check(how.retry_delay.count() >= 0 && how.retry_delay <= limits.delay_max, "that is no delay");
+    const milliseconds delay = how.retry_delay.value_or(milliseconds(0));
+    check(delay.count() >= 0 && delay <= limits.delay_max, "that is no delay");
     take_request wanted;
     wanted.max = max;
     wanted.lease_ms = how.lease.count();
     std::vector<taken_job> jobs;
     while (jobs.empty() && !service_->drain_token().stop_requested()) {
-        rota::task<std::vector<taken_job>> waiting = service_->wait_for_jobs(queue_, wanted, day);
-        jobs = co_await std::move(waiting);
+        jobs = co_await service_->wait_for_jobs(queue_, wanted, day);
     }
     co_return std::move(jobs);
 }

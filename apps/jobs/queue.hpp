@@ -25,8 +25,9 @@ namespace jobs {
 
 /// How jobs are taken by work in this process.
 struct taking {
-    std::chrono::milliseconds lease{0};       ///< 0: as the queue is set to
-    std::chrono::milliseconds retry_delay{0}; ///< of jobs whose work has failed
+    std::chrono::milliseconds lease{0}; ///< 0: as the queue is set to
+    /// Of jobs whose work has failed; not said: as the queue is set to.
+    std::optional<std::chrono::milliseconds> retry_delay{};
 };
 
 /// What became of work that has returned.
@@ -129,8 +130,7 @@ public:
         -> rota::task<std::optional<finished<detail::value_of_work<Work>>>> {
         using value = detail::value_of_work<Work>;
         const std::stop_token nobody; // what has been done or has failed is told, come what may
-        rota::task<std::vector<taken_job>> coming = take(max, how);
-        const std::vector<taken_job> jobs = co_await std::move(coming);
+        const std::vector<taken_job> jobs = co_await take(max, how);
         if (jobs.empty())
             co_return std::nullopt;
         held_jobs held(*service_, queue_, jobs, how.lease.count());
@@ -139,12 +139,11 @@ public:
         rota::task_group beside(co_await rota::current_context);
         beside.spawn(held.keep(), "leases of " + queue_->name);
         try {
-            rota::task<value> working = detail::run_work(&work, &jobs);
-            value returned = co_await std::move(working);
+            value returned = co_await detail::run_work(&work, &jobs);
             result.emplace(std::move(returned));
         } catch (const rota::operation_cancelled&) {
             error = std::current_exception();
-            how.retry_delay = {}; // nothing has gone wrong
+            how.retry_delay = std::chrono::milliseconds(0); // nothing has gone wrong
         } catch (...) {
             error = std::current_exception();
         }

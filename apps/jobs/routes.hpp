@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string_view>
+
+#include <rota/http/response.hpp>
 #include <rota/http/router.hpp>
 
 #include "service.hpp"
@@ -15,6 +18,7 @@ namespace jobs {
 ///
 ///     GET    "/{queue}"                  settings and counts
 ///     PUT    "/{queue}"                  sets it
+///     DELETE "/{queue}"                  removes it, with all that is in it
 ///     POST   "/{queue}/jobs"             one job as application/json, many as application/x-ndjson
 ///     GET    "/{queue}/jobs"             jobs of one state
 ///     GET    "/{queue}/jobs/{id}"        one job
@@ -25,9 +29,15 @@ namespace jobs {
 ///     POST   "/{queue}/pause", "/resume", "/purge"
 ///     GET    "/{queue}/dead"             jobs that have failed too often
 ///     POST   "/{queue}/dead/{id}/retry"  tries one again
+///     POST   "/{queue}/dead/retry"       tries all again, or some
+///     POST   "/{queue}/dead/delete"      removes them
 ///     GET    "/{queue}/events"           what happens, as server-sent events
 ///
 /// Errors are application/problem+json (RFC 9457), also for other paths and methods.
 [[nodiscard]] rota::http::router routes(service& served);
+
+/// Such an error, for what is put around the routes: see rota::http::router::error(). Its code is
+/// the reason phrase: 404 is "not_found".
+[[nodiscard]] rota::http::response describe_failure(int status, std::string_view reason);
 
 } // namespace jobs

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <optional>
 
 #include <rota/errors.hpp>
+#include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/task_group.hpp>
 #include <rota/with_timeout.hpp>
 #include <rota/worker.hpp>
+#include <rota/yield.hpp>
 
 namespace jobs {
 namespace {
@@ -21,17 +24,10 @@ constexpr std::size_t served_at_once = 256;
 /// After a store could not be used.
 constexpr time_ms until_tried_again_ms = 1'000;
 
-/// Passes a stop request on.
-struct pass_on {
-    std::stop_source to;
-    void operator()() noexcept { to.request_stop(); }
-};
-using link = std::stop_callback<pass_on>;
-
-rota::task<void> note_end(rota::task<void> of, bool* ended, std::stop_source then) {
+rota::task<void> note_end(rota::task<void> of, bool* ended, rota::linked_stop<2>* then) {
     co_await std::move(of);
     *ended = true;
-    then.request_stop();
+    then->request_stop();
 }
 
 rota::task<void> wait_for_change(rota::auto_event* change) { co_await change->wait(); }
@@ -101,7 +97,7 @@ delivery::~delivery() {
 }
 
 service::service(jobs::store& jobs, service_options options)
-    : store_(jobs), options_(options), epoch_(now()) {
+    : store_(jobs), options_(options), epoch_(now()), watch_(jobs, options.wall_offset) {
     store_.listen(this);
 }
 
@@ -135,24 +131,29 @@ rota::task<void> service::end_leases() {
         }
         std::optional<time_ms> due;
         try {
-            rota::task<time_ms> passing = store_.pass_time(now());
-            due = co_await std::move(passing);
-        } catch (const store_error&) { // is tried again
+            due = co_await store_.pass_time(now());
+        } catch (const store_error&) {    // is tried again
+        } catch (const std::bad_alloc&) { // the same
         }
         time_ms next = due ? *due : now() + until_tried_again_ms;
         {
             const std::lock_guard guard(plan_lock_);
             next = planned_ = std::min(planned_, next);
         }
-        rota::task<void> change = wait_for_change(&earlier_);
+        bool waited = true;
         try {
+            rota::task<void> change = wait_for_change(&earlier_);
             if (next == never) {
                 co_await std::move(change);
             } else {
                 co_await rota::with_deadline(steady(next), std::move(change));
             }
         } catch (const rota::timed_out&) { // something has ended
+        } catch (const std::bad_alloc&) {
+            waited = false;
         }
+        if (!waited)
+            co_await rota::yield(); // others may come to give something back
     }
 }
 
@@ -183,15 +184,25 @@ void service::changed(std::span<const change> what) noexcept {
         const auto end =
             std::ranges::find_if(what, [&](const change& c) { return *c.queue != name; });
         const auto count = static_cast<std::size_t>(end - what.begin());
-        const watched_ptr queue = open(name);
+        watched_ptr queue;
+        try {
+            queue = open(name);
+        } catch (const std::bad_alloc&) { // a new one: nobody waits there, or watches
+        }
         bool freed = false;
+        bool removed = false;
         for (const change& each : what.first(count)) {
-            if (queue)
+            if (queue) {
                 queue->log.add(each);
+                queue->times.add(each);
+            }
             if (each.due != 0)
                 plan(each.due + 1);
             freed |= frees(each);
+            removed |= each.kind == change_kind::removed;
         }
+        if (queue && removed)
+            queue->line.dismiss();
         if (queue && freed)
             queue->line.changed();
         what = what.subspan(count);
@@ -213,18 +224,32 @@ void service::look_again(const std::string& queue, time_ms due) noexcept {
         known->line.changed();
 }
 
+std::vector<job_times::seen> service::times(std::size_t limit) const {
+    std::vector<job_times::seen> all;
+    const std::shared_lock guard(lock_);
+    for (const auto& [name, queue] : queues_) {
+        job_times::seen each = queue->times.read(name);
+        const auto any = [](const time_counts& of) {
+            return std::ranges::any_of(of.counts, [](std::uint64_t count) { return count != 0; });
+        };
+        if (any(each.queued) || any(each.in_progress))
+            all.push_back(std::move(each));
+        if (all.size() == limit)
+            break;
+    }
+    return all;
+}
+
 // --- Taking ---
 
 rota::task<std::vector<taken_job>> service::take_now(watched_ptr queue, take_request wanted) {
     if (!queue->line.empty()) {
-        rota::task<std::vector<taken_job>> standing = stand_in_line(queue, wanted, false);
-        std::vector<taken_job> jobs = co_await std::move(standing);
+        std::vector<taken_job> jobs = co_await stand_in_line(queue, wanted, false);
         co_return std::move(jobs);
     }
     std::vector<take_request> all(1, wanted);
-    rota::task<std::vector<std::vector<taken_job>>> taking =
-        store_.take(queue->name, std::move(all), now());
-    std::vector<std::vector<taken_job>> got = co_await std::move(taking);
+    std::vector<std::vector<taken_job>> got =
+        co_await store_.take(queue->name, std::move(all), now());
     co_return std::move(got.front());
 }
 
@@ -244,9 +269,8 @@ rota::task<std::vector<taken_job>> service::stand_in_line(watched_ptr queue, tak
         all.reserve(asked.size());
         for (const taker_line::place_ptr& each : asked)
             all.push_back(taker_line::wanted(*each));
-        rota::task<std::vector<std::vector<taken_job>>> taking =
-            store_.take(queue->name, std::move(all), now());
-        std::vector<std::vector<taken_job>> got = co_await std::move(taking);
+        std::vector<std::vector<taken_job>> got =
+            co_await store_.take(queue->name, std::move(all), now());
         std::vector<std::string> unwanted = line.answer(asked, std::move(got));
         if (!unwanted.empty())
             store_.put_back(queue->name, std::move(unwanted), false, now());
@@ -259,21 +283,18 @@ rota::task<std::vector<taken_job>> service::wait_for_jobs(watched_ptr queue, tak
                                                           milliseconds wait,
                                                           rota::task<void> client_gone) {
     const std::stop_token stopped = co_await rota::current_stop_token;
-    std::stop_source enough;
-    const link on_stop(stopped, pass_on{enough});
-    const link on_drain(draining_.get_token(), pass_on{enough});
-    const std::stop_token token = enough.get_token();
+    rota::linked_stop enough(stopped, draining_.get_token());
     bool gone = false;
     rota::task_group beside(co_await rota::current_context);
     if (client_gone.valid())
-        beside.spawn(note_end(std::move(client_gone), &gone, enough), "take: is the client there");
+        beside.spawn(note_end(std::move(client_gone), &gone, &enough), "take: is the client there");
 
     std::vector<taken_job> jobs;
     std::exception_ptr error;
     try {
         rota::task<std::vector<taken_job>> taking =
             rota::with_timeout(wait, stand_in_line(queue, wanted, true));
-        jobs = co_await taking.under(token);
+        jobs = co_await taking.under(enough.token());
     } catch (const rota::timed_out&) {           // there were none
     } catch (const rota::operation_cancelled&) { // nobody wants them any more
     } catch (...) {
@@ -296,14 +317,11 @@ rota::task<std::vector<taken_job>> service::wait_for_jobs(watched_ptr queue, tak
 rota::task<bool> service::wait_for_event(watched_ptr queue, std::uint64_t after,
                                          milliseconds wait) {
     const std::stop_token stopped = co_await rota::current_stop_token;
-    std::stop_source enough;
-    const link on_stop(stopped, pass_on{enough});
-    const link on_drain(draining_.get_token(), pass_on{enough});
-    const std::stop_token token = enough.get_token();
+    const rota::linked_stop enough(stopped, draining_.get_token());
     bool there = false;
     try {
         rota::task<void> waiting = rota::with_timeout(wait, wait_until_later(&queue->log, after));
-        co_await waiting.under(token);
+        co_await waiting.under(enough.token());
         there = true;
     } catch (const rota::timed_out&) {
     } catch (const rota::operation_cancelled&) {

@@ -18,7 +18,9 @@
 #include <rota/task.hpp>
 
 #include "event_log.hpp"
+#include "job_times.hpp"
 #include "store.hpp"
+#include "store_watch.hpp"
 #include "taker_line.hpp"
 
 namespace jobs {
@@ -50,6 +52,7 @@ struct watched_queue {
     const std::string name;
     taker_line line;
     event_log log;
+    job_times times;
 };
 using watched_ptr = std::shared_ptr<watched_queue>;
 
@@ -95,6 +98,11 @@ public:
     /// Ends leases and delays at their time. To be run as one routine for as long as the service is
     /// used; ends by operation_cancelled.
     [[nodiscard]] rota::task<void> end_leases();
+    /// What is known of the store and its queues, while two more routines run: watch().probe() and
+    /// watch().list().
+    [[nodiscard]] store_watch& watch() noexcept { return watch_; }
+    /// The times of jobs of up to `limit` queues that have any, by name.
+    [[nodiscard]] std::vector<job_times::seen> times(std::size_t limit) const;
     /// From now on nobody waits for jobs or events; those who do get none. Idempotent.
     void drain() noexcept { draining_.request_stop(); }
     [[nodiscard]] std::stop_token drain_token() const noexcept { return draining_.get_token(); }
@@ -128,6 +136,7 @@ private:
     const service_options options_;
     const time_ms epoch_;
     std::stop_source draining_;
+    store_watch watch_;
 
     std::mutex plan_lock_;     // guards what follows
     time_ms planned_ = 0;      // when the store is to be called next

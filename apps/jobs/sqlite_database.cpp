@@ -40,6 +40,18 @@ CREATE TABLE tokens (
     id INTEGER NOT NULL, expires_at INTEGER NOT NULL, PRIMARY KEY (queue, token)
 ) WITHOUT ROWID;
 CREATE INDEX tokens_end ON tokens (expires_at);
+)",
+                                R"(
+ALTER TABLE jobs ADD COLUMN cause INTEGER NOT NULL DEFAULT 0;
+)",
+                                R"(
+ALTER TABLE queues ADD COLUMN backoff_after INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE queues ADD COLUMN backoff_initial_ms INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE queues ADD COLUMN backoff_factor_milli INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE queues ADD COLUMN backoff_max_ms INTEGER NOT NULL DEFAULT -1;
+)",
+                                R"(
+CREATE INDEX jobs_dead ON jobs (queue, key, place) WHERE state = 3;
 )"};
 
 constexpr const char* in_use = "the job store cannot be used";
@@ -80,8 +92,9 @@ bool sqlite_statement::step() {
         return false;
     default:
         const std::string why = on_.reason();
+        const store_fault kind = on_.fault();
         reset();
-        on_.fail(why);
+        on_.fail(why, kind);
     }
 }
 
@@ -181,6 +194,22 @@ void sqlite_database::execute(const char* sql) {
         fail();
 }
 
+void sqlite_database::touch() {
+    execute(("PRAGMA user_version=" + std::to_string(migrations.size())).c_str());
+}
+
+std::uint64_t sqlite_database::unused_bytes() {
+    return static_cast<std::uint64_t>(number("PRAGMA freelist_count") * number("PRAGMA page_size"));
+}
+
+void sqlite_database::write_back_at(int pages) noexcept {
+    sqlite3_wal_autocheckpoint(handle(), pages);
+}
+
+void sqlite_database::write_back() noexcept {
+    sqlite3_wal_checkpoint_v2(handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+}
+
 void sqlite_database::roll_back() noexcept {
     if (sqlite3_get_autocommit(handle()) == 0)
         sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
@@ -201,7 +230,23 @@ std::string sqlite_database::reason() const {
     return why;
 }
 
-void sqlite_database::fail() const { fail(reason()); }
-void sqlite_database::fail(const std::string& why) const { throw store_error(doing_ + ": " + why); }
+/// A limit of the file's size, or a quota, is as good as a full disk. SQLite keeps errno only as
+/// its own clean-up leaves it, so a write that fails for no other known reason has had no room.
+store_fault sqlite_database::fault() const noexcept {
+    if (handle_ == nullptr)
+        return store_fault::failed;
+    const int kind = sqlite3_extended_errcode(handle());
+    const int cause = sqlite3_system_errno(handle());
+    const bool no_room = cause == ENOSPC || cause == EDQUOT || cause == EFBIG;
+    const bool broken = cause == EIO || cause == EROFS || cause == ENXIO || cause == ENODEV;
+    const bool full = (kind & 0xff) == SQLITE_FULL || ((kind & 0xff) == SQLITE_IOERR && no_room) ||
+                      (kind == SQLITE_IOERR_WRITE && !broken);
+    return full ? store_fault::full : store_fault::failed;
+}
+
+void sqlite_database::fail() const { fail(reason(), fault()); }
+void sqlite_database::fail(const std::string& why, store_fault kind) const {
+    throw store_error(doing_ + ": " + why, kind);
+}
 
 } // namespace jobs

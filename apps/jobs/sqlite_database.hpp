@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "store_health.hpp"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -61,13 +63,22 @@ public:
     explicit sqlite_database(const std::string& path);
 
     void execute(const char* sql);
+    /// Writes as little as can be written, within a transaction.
+    void touch();
+    /// Of pages that nothing is in.
+    [[nodiscard]] std::uint64_t unused_bytes();
+    /// The log is written back into the file whenever a commit leaves it with so many pages.
+    void write_back_at(int pages) noexcept;
+    /// Writes the log back into the file now, as far as there is room.
+    void write_back() noexcept;
     /// Ends a transaction that has failed; does nothing if there is none.
     void roll_back() noexcept;
     /// What went wrong last.
     [[nodiscard]] std::string reason() const;
+    [[nodiscard]] store_fault fault() const noexcept;
     /// Throws store_error with what went wrong last, or with another reason.
     [[noreturn]] void fail() const;
-    [[noreturn]] void fail(const std::string& why) const;
+    [[noreturn]] void fail(const std::string& why, store_fault kind = store_fault::failed) const;
     [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
 
 private:

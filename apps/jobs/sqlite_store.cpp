@@ -1,13 +1,26 @@
 #include "sqlite_store.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
 namespace jobs {
+namespace {
+
+constexpr std::uint64_t reserve_bytes = 16'777'216;
+constexpr std::uint64_t page_bytes = 4'096;
+constexpr std::uint64_t log_pages = 1'000; // SQLite's default
+/// To be given out at once on a full disk: one takes a page or two.
+constexpr std::size_t given_when_full = 16;
+
+} // namespace
 
 sqlite_store::sqlite_store(const std::string& path, store_limits limits, id_source lease_ids)
     : file_(path), rows_(file_), rules_(rows_, limits, std::move(lease_ids)),
+      reserve_(path + "-reserve", reserve_bytes),
       thread_(rota::start_quiet_thread("job-store", [this] { work(); })) {}
 
 sqlite_store::~sqlite_store() {
@@ -32,17 +45,22 @@ bool sqlite_store::submit(step& what, std::exception_ptr&) {
 }
 
 void sqlite_store::work() {
-    std::vector<step*> steps;
+    if (reserve_.keep()) {
+        write_back_normally();
+    } else {
+        make_room(); // it begins on a full disk, perhaps with what another process has given up
+    }
+    std::vector<step*> gathered;
     for (;;) {
         bool ending = false;
         {
             const std::lock_guard guard(lock_);
-            steps.swap(steps_);
+            gathered.swap(steps_);
             ending = ending_;
         }
-        if (!steps.empty()) {
-            do_together(steps);
-            steps.clear();
+        if (!gathered.empty()) {
+            do_all(gathered);
+            gathered.clear();
         } else if (ending) {
             return;
         } else {
@@ -51,35 +69,137 @@ void sqlite_store::work() {
     }
 }
 
-void sqlite_store::do_together(std::vector<step*>& steps) noexcept {
-    bool failed = true;
-    std::string why;
+/// So few bytes in one transaction that the log never holds more than the reserve does.
+void sqlite_store::do_all(steps all) noexcept {
+    const std::uint64_t bytes_max = reserve_.bytes() / 4;
+    while (!all.empty()) {
+        std::size_t count = 0;
+        std::uint64_t bytes = 0;
+        do {
+            bytes += all[count]->nature().adds_bytes;
+            ++count;
+        } while (count < all.size() && bytes + all[count]->nature().adds_bytes <= bytes_max);
+        do_together(all.first(count));
+        all = all.subspan(count);
+    }
+}
+
+void sqlite_store::do_together(steps all) noexcept {
+    if (!full_) {
+        const outcome of = attempt(all);
+        const bool looks_only =
+            std::ranges::all_of(all, [](const step* each) { return each->nature().probes; });
+        if (of.why.empty() || of.kind != store_fault::full || looks_only) {
+            answer(all, of);
+            return;
+        }
+        make_room();
+        for (step* const each : all) { // which is gone once it is done
+            if (each->nature().adds_bytes != 0) {
+                each->done(failure(of.why, of.kind)); // used up by the attempt
+            } else {
+                do_alone(*each);
+            }
+        }
+        return;
+    }
+    for (step* const each : all)
+        do_alone(*each);
+}
+
+void sqlite_store::do_alone(step& one) noexcept {
+    step* const all[] = {&one};
+    const step_nature what = one.nature();
+    if ((what.probes || what.adds_bytes != 0) && !may_add(what.adds_bytes)) {
+        answer(all, failed("the job store cannot be used: the disk is full; jobs can be taken and "
+                           "finished, and added again when there is room",
+                           store_fault::full));
+        return;
+    }
+    outcome of = attempt(all);
+    if (!of.why.empty() && of.kind == store_fault::full && !what.probes) {
+        make_room();
+        if (what.adds_bytes == 0) {
+            rules_.give_at_most(1);
+            of = attempt(all);
+            rules_.give_at_most(given_when_full);
+        }
+    }
+    answer(all, of);
+}
+
+void sqlite_store::write_back_normally() noexcept {
+    const std::uint64_t pages = std::min(log_pages, reserve_.bytes() / 2 / page_bytes);
+    file_.write_back_at(static_cast<int>(pages));
+}
+
+void sqlite_store::make_room() noexcept {
+    reserve_.give_up();
+    full_ = true;
+    rules_.give_at_most(given_when_full);
+    file_.write_back_at(1);
+    file_.write_back();
+}
+
+bool sqlite_store::may_add(std::size_t bytes) noexcept {
+    if (!full_)
+        return true;
+    if (reserve_.keep()) {
+        full_ = false;
+        rules_.give_at_most(SIZE_MAX);
+        write_back_normally();
+        return true;
+    }
+    try {
+        return file_.unused_bytes() >= reserve_.bytes() + 2 * bytes;
+    } catch (const store_error&) {
+        return false;
+    }
+}
+
+sqlite_store::outcome sqlite_store::failed(const char* why, store_fault kind) noexcept {
+    try {
+        return {why, kind};
+    } catch (const std::bad_alloc&) {
+        return {"out of memory", kind}; // which needs none
+    }
+}
+
+/// One transaction, and telling of it.
+sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
+    outcome of;
     try {
         if (stale_) {
             rules_.reload();
             stale_ = false;
         }
         file_.execute("BEGIN");
-        for (step* const each : steps)
+        for (step* const each : all) {
             each->run(rules_);
+            if (each->nature().probes)
+                file_.touch();
+        }
         rules_.flush();
         file_.execute("COMMIT");
-        failed = false;
+        tell(rules_.take_changes());
+        return of;
+    } catch (const store_error& e) {
+        of = failed(e.what(), e.kind());
     } catch (const std::exception& e) {
-        why = e.what();
+        of = failed(e.what());
     } catch (...) {
-        why = "the job store: an unknown error";
+        of = failed("the job store: an unknown error");
     }
-    if (failed) {
-        file_.roll_back();
-        stale_ = true;
-    }
-    const std::vector<change> what = rules_.take_changes();
-    if (!failed)
-        tell(what);
+    file_.roll_back();
+    stale_ = true;
+    (void)rules_.take_changes();
+    return of;
+}
+
+void sqlite_store::answer(steps all, const outcome& of) noexcept {
     // An error each: who is told may be on another thread, and ends it there.
-    for (step* const each : steps)
-        each->done(failed ? failure(why) : nullptr);
+    for (step* const each : all)
+        each->done(of.why.empty() ? nullptr : failure(of.why, of.kind));
 }
 
 } // namespace jobs

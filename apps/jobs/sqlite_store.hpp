@@ -1,13 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <rota/parker.hpp>
 #include <rota/quiet_thread.hpp>
 
+#include "file_reserve.hpp"
 #include "ledger_store.hpp"
 #include "sqlite_database.hpp"
 #include "sqlite_table.hpp"
@@ -20,6 +23,14 @@ namespace jobs {
 /// in one transaction, and answers them once that is on disk: a step that is done is durable, the
 /// more there are at once the cheaper each is, and no worker waits for a disk. If anything of a
 /// transaction fails all of its steps have failed, and nothing of them is kept.
+///
+/// On a full disk jobs can be taken and finished. What that needs is: room in the log, in which
+/// each commit is written first, and room in the file, since indexes grow when jobs are taken. So
+/// a file beside it holds room, at least as much as may be in the log. It is given up when
+/// something fails for want of room; from then on what adds jobs is refused, each step is a
+/// transaction of its own, few jobs are given out at once, and the log is written back at every
+/// commit. Jobs are added again once the reserve can be made again, or as many pages within the
+/// file are empty as it had.
 class sqlite_store final : public ledger_store {
 public:
     /// Throws store_error.
@@ -30,14 +41,32 @@ public:
 
 private:
     bool submit(step& what, std::exception_ptr& error) override;
+    /// What has become of steps: `why` is empty if they are done.
+    struct outcome {
+        std::string why{};
+        store_fault kind = store_fault::failed;
+    };
+    using steps = std::span<step* const>;
+
     void work();
-    void do_together(std::vector<step*>& steps) noexcept;
+    void do_all(steps all) noexcept;
+    void do_together(steps all) noexcept;
+    void do_alone(step& one) noexcept;
+    [[nodiscard]] outcome attempt(steps all) noexcept;
+    [[nodiscard]] static outcome failed(const char* why,
+                                        store_fault kind = store_fault::failed) noexcept;
+    static void answer(steps all, const outcome& of) noexcept;
+    void make_room() noexcept;
+    void write_back_normally() noexcept;
+    [[nodiscard]] bool may_add(std::size_t bytes) noexcept;
 
     // -- the store's thread, once it runs
     sqlite_database file_;
     sqlite_table rows_;
     ledger rules_;
+    file_reserve reserve_;
     bool stale_ = false; // a transaction has failed: what the ledger knows may not be so
+    bool full_ = false;  // the reserve has been given up
 
     // -- any thread
     rota::parker gathered_;

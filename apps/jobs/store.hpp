@@ -12,6 +12,8 @@
 
 #include <rota/task.hpp>
 
+#include "store_health.hpp"
+
 namespace jobs {
 
 /// Milliseconds since the beginning of 1970, UTC. Who calls says what time it is: a store reads no
@@ -22,19 +24,36 @@ inline constexpr time_ms never = INT64_MAX;
 /// The store cannot do its work now: why, for whoever asked. What was asked for has not been done.
 class store_error : public std::runtime_error {
 public:
-    using std::runtime_error::runtime_error;
+    explicit store_error(const std::string& why, store_fault kind = store_fault::failed)
+        : std::runtime_error(why), kind_(kind) {}
+    [[nodiscard]] store_fault kind() const noexcept { return kind_; }
+
+private:
+    store_fault kind_;
 };
 
 /// An error for another thread. Copies of an exception share its text, so none may be left behind
 /// on this thread once the other has it.
-template <class Error = store_error>
-[[nodiscard]] std::exception_ptr failure(const std::string& why) {
-    return std::make_exception_ptr(Error(why));
+template <class Error = store_error, class... More>
+[[nodiscard]] std::exception_ptr failure(const std::string& why, More... more) noexcept {
+    try {
+        return std::make_exception_ptr(Error(why, more...));
+    } catch (...) { // no memory for the words
+        return std::current_exception();
+    }
 }
 
 /// queued: may be taken; delayed: not before its time; in_progress: somebody has a lease of it;
 /// dead: has failed too often.
 enum class job_state : std::uint8_t { queued, delayed, in_progress, dead };
+
+/// How the last attempt at a job has failed. Kept in stores as these numbers.
+enum class job_cause : std::uint8_t {
+    none,        ///< it has not
+    failed,      ///< whoever had it gave it back
+    lease_ended, ///< nobody said anything in time
+    abandoned,   ///< whoever should have got it was not there
+};
 
 inline constexpr int priority_max = 9;
 
@@ -84,8 +103,8 @@ struct taken_job {
 
 struct retry {
     std::string lease_id;
-    std::int64_t delay_ms = 0;
-    std::string error{}; ///< kept with the job; empty: none
+    std::optional<std::int64_t> delay_ms{}; ///< not said: as the queue is set to
+    std::string error{};                    ///< kept with the job; empty: none
     bool operator==(const retry&) const = default;
 };
 struct acknowledged {
@@ -103,6 +122,15 @@ struct extended {
     std::vector<std::string> lost{};
 };
 
+/// When a job is given out again that has failed several times in a row (backoff.hpp). What is not
+/// said is as usual.
+struct backoff_settings {
+    std::optional<std::uint32_t> after{};        ///< failures in a row, it is there again at once
+    std::optional<std::int64_t> initial_ms{};    ///< after one more
+    std::optional<std::uint32_t> factor_milli{}; ///< for each one more; in thousandths
+    std::optional<std::int64_t> max_ms{};
+    bool operator==(const backoff_settings&) const = default;
+};
 /// 0 stands for the store's default.
 struct queue_settings {
     std::uint64_t max_jobs = 0;
@@ -110,6 +138,7 @@ struct queue_settings {
     std::int64_t lease_ms = 0;
     std::uint64_t payload_bytes_max = 0;
     bool paused = false;
+    backoff_settings backoff{};
     bool operator==(const queue_settings&) const = default;
 };
 struct queue_counts {
@@ -133,6 +162,16 @@ struct queue_info {
     std::optional<time_ms> oldest; ///< when the oldest of the queued was added
 };
 
+struct queues_request {
+    std::string after{}; ///< only those whose names come behind it, by their bytes
+    std::size_t limit = 10'000;
+    bool operator==(const queues_request&) const = default;
+};
+struct queue_list {
+    std::vector<queue_info> queues;
+    bool more = false;
+};
+
 struct job_info {
     std::uint64_t id = 0;
     std::string key;
@@ -146,6 +185,8 @@ struct job_info {
     std::int64_t queued_ms = 0;
     std::int64_t in_progress_ms = 0;
     std::string error{}; ///< of the last retry that told one
+    job_cause cause = job_cause::none;
+    time_ms since = 0; ///< in this state
 };
 
 /// A place in the order in which jobs are taken. Places do not change, so a list can be continued
@@ -173,6 +214,32 @@ struct revived {
     job_state state = job_state::queued;
 };
 
+enum class removal : std::uint8_t { removed, unknown, in_progress };
+/// How many jobs a slice of a queue's removal is about.
+inline constexpr std::size_t removed_at_once = 500;
+struct removed_queue {
+    removal outcome = removal::removed;
+    bool more = false; ///< there are jobs left: to be called again
+};
+
+enum class dead_action : std::uint8_t { revive, remove };
+/// What is to become of the dead of a queue: of those among them to which all applies that is said.
+struct dead_request {
+    dead_action action = dead_action::revive;
+    std::optional<std::vector<std::uint64_t>> ids{};
+    std::optional<time_ms> before{};   ///< failed before that time
+    job_cause cause = job_cause::none; ///< none: any
+    /// Without ids: where to go on, and how many are looked at, whether it applies to them or not.
+    position after{};
+    std::size_t limit = 500;
+};
+struct dead_result {
+    std::uint64_t done = 0;
+    std::uint64_t duplicates = 0; ///< stay dead: their keys are there again
+    position after{};             ///< the last that was looked at
+    bool more = false;            ///< behind that
+};
+
 enum class change_kind : std::uint8_t {
     added,
     taken,
@@ -189,6 +256,7 @@ enum class change_kind : std::uint8_t {
     paused,
     resumed,
     configured,
+    removed, ///< the queue, with all that was in it
 };
 /// Something that has happened to a queue or to one job of it.
 struct change {
@@ -198,6 +266,9 @@ struct change {
     std::uint32_t attempt = 0;
     time_ms at = 0;
     time_ms due = 0; ///< after this pass_time() is wanted for it; 0: not
+    /// How long the job had been in the state that it has left; -1: it has left none, or another
+    /// server has told of it.
+    std::int64_t spent_ms = -1;
 };
 
 /// Is told of changes once they are in force (in a durable store: on disk), in their order.
@@ -218,7 +289,8 @@ protected:
 
 /// Where queues live, and what they are: a job is in its queue once per key, from when it is added
 /// until it is acknowledged or dies; leases and delays end at their time; what is given back goes
-/// to its old place. Every store keeps the same rules (tests/apps/jobs/store.cpp).
+/// to its old place, and waits there if it has failed too often in a row (backoff.hpp). Every store
+/// keeps the same rules (tests/apps/jobs/store.cpp).
 ///
 /// Each call is one step: it is done wholly or not at all, and once it has returned it is in force.
 /// Leases and delays whose time is before `now` have ended for it, whether or not pass_time() was
@@ -234,7 +306,12 @@ public:
     /// Who is told of changes from now on; null: nobody. Who was told before is told no more when
     /// this returns.
     virtual void listen(store_listener* to) noexcept = 0;
+    /// What becomes of its calls.
+    [[nodiscard]] store_health& health() noexcept { return health_; }
 
+    /// Of many jobs, about so many bytes are best added at once. A step costs the same for few as
+    /// for many jobs, unless it is done on the spot.
+    [[nodiscard]] virtual std::size_t add_bytes() const noexcept { return 65'536; }
     /// One result for each job, in order. A token is for a single job.
     virtual rota::task<std::vector<add_result>> add(std::string queue, std::vector<new_job> jobs,
                                                     std::optional<idempotency> token,
@@ -253,10 +330,16 @@ public:
                           time_ms now) noexcept = 0;
     /// Ends what ends by now; when it is wanted for the next, or never.
     virtual rota::task<time_ms> pass_time(time_ms now) = 0;
+    /// Returns if jobs could be added now, as far as that can be told with little effort.
+    virtual rota::task<void> probe(time_ms now) = 0;
 
     virtual rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) = 0;
-    /// Every queue, by name.
-    virtual rota::task<std::vector<queue_info>> queues(time_ms now) = 0;
+    /// Who holds that key: first the job that is there, then the dead, the latest first. Ends early
+    /// where their payloads add up to those of a list.
+    virtual rota::task<job_list> find_key(std::string queue, std::string key, std::size_t limit,
+                                          time_ms now) = 0;
+    /// Queues by name.
+    virtual rota::task<queue_list> queues(queues_request what, time_ms now) = 0;
     virtual rota::task<job_list> list(std::string queue, list_request what, time_ms now) = 0;
     virtual rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,
                                                      time_ms now) = 0;
@@ -266,10 +349,25 @@ public:
     virtual rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) = 0;
     /// As configure(), of one setting.
     virtual rota::task<bool> pause(std::string queue, bool paused, time_ms now) = 0;
-    /// Removes everything that is not in progress; how many jobs that were.
+    /// Removes everything that is not in progress; how many jobs that were. The one call that is
+    /// many steps, so that others need not wait for all of it: each removes some, and is in force
+    /// whatever becomes of the next. What is added meanwhile stays, but where ids are drawn before
+    /// jobs are there (PostgreSQL): what others were adding as it began may go or stay. What is
+    /// given back meanwhile may go or stay. Is told of at its end.
     virtual rota::task<std::uint64_t> purge(std::string queue, time_ms now) = 0;
     /// Puts a dead job back to its place, as if it had never been tried.
     virtual rota::task<revived> retry_dead(std::string queue, std::uint64_t id, time_ms now) = 0;
+    /// Removes a slice of what a queue holds, and the queue with its settings once it holds
+    /// nothing. From the first slice on it is paused. Refused while jobs are in progress, unless it
+    /// is `forced`: their leases are lost then.
+    virtual rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now) = 0;
+    /// A slice of the dead, revived as by retry_dead() or removed; the caller asks for the next
+    /// one.
+    virtual rota::task<dead_result> settle_dead(std::string queue, dead_request what,
+                                                time_ms now) = 0;
+
+private:
+    store_health health_;
 };
 
 /// What every store of this program is made with.

@@ -12,6 +12,18 @@
 
 namespace jobs {
 
+/// A setting as it is kept that may be 0, too: -1 if it is not said.
+template <class Number>
+[[nodiscard]] std::int64_t kept(const std::optional<Number>& setting) noexcept {
+    return setting ? static_cast<std::int64_t>(*setting) : -1;
+}
+template <class Number>
+void read_kept(std::int64_t kept, std::optional<Number>& into) noexcept {
+    into.reset();
+    if (kept >= 0)
+        into = static_cast<Number>(kept);
+}
+
 /// A queue as it is kept.
 struct queue_row {
     std::uint64_t number = 0; ///< from 1 to table::queue_number_max
@@ -20,6 +32,9 @@ struct queue_row {
     queue_settings settings;
     queue_counts counts;
     bool dirty = false; ///< differs from what is kept
+    // What the ledger has found out: when the oldest of the queued was added.
+    bool oldest_known = false;
+    std::optional<time_ms> oldest;
 };
 
 /// A job as it is kept, without its texts.
@@ -28,13 +43,14 @@ struct job_row {
     std::uint64_t id = 0;
     job_state state = job_state::queued;
     std::uint8_t rank = 9;
-    std::uint32_t attempts = 0;
+    std::uint32_t attempts = 0; ///< the last ones in a row; all but one in progress have failed
     std::uint32_t duplicates = 0;
     time_ms added_at = 0;
     time_ms since = 0; ///< in this state
     time_ms due = 0;   ///< of a delayed one, or one in progress; 0 of others
     std::int64_t queued_ms = 0;
     std::int64_t in_progress_ms = 0;
+    job_cause cause = job_cause::none;
 };
 struct job_texts {
     std::string key;
@@ -62,8 +78,13 @@ public:
     virtual std::optional<job_row> find(std::uint64_t queue, std::uint64_t id) = 0;
     /// Of those that are not dead.
     virtual std::optional<job_row> find_key(std::uint64_t queue, std::string_view key) = 0;
+    /// Of the dead, the latest first.
+    virtual std::vector<job_row> find_dead(std::uint64_t queue, std::string_view key,
+                                           std::size_t limit) = 0;
     virtual std::optional<job_row> find_lease(std::string_view lease) = 0;
     virtual job_texts texts(const job_row& job) = 0;
+    /// As texts(), without what may be large.
+    virtual std::string key(const job_row& job) = 0;
     /// Of one state, behind `after`, in the order of taking.
     virtual std::vector<job_row> list(std::uint64_t queue, job_state state, position after,
                                       std::size_t limit) = 0;
@@ -76,12 +97,20 @@ public:
     [[nodiscard]] virtual std::uint64_t memory_bytes() const { return 0; }
     /// Of the next job of a queue; greater than those before it.
     virtual std::uint64_t new_id(queue_row& queue) { return queue.next_id++; }
+    /// Greater than the ids of the jobs that the queue has had so far.
+    virtual std::uint64_t id_to_come(const queue_row& queue) { return queue.next_id; }
     virtual void insert(const job_row& job, std::string key, std::string payload) = 0;
     /// Changes the row of that queue and id, and its lease unless that is left out.
     virtual void update(const job_row& job, std::optional<std::string_view> lease) = 0;
     virtual void set_error(const job_row& job, std::string_view error) = 0;
     virtual void erase(const job_row& job) = 0;
-    virtual void erase_all(std::uint64_t queue, job_state state) = 0;
+
+    /// Whether the counts of its jobs are those of what is stored; true where that is dear to find
+    /// out. For checks.
+    virtual bool agrees_with(const queue_row& queue) {
+        (void)queue;
+        return true;
+    }
 
     struct token_row {
         std::uint64_t fingerprint = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <rota/check.hpp>
+
 namespace jobs {
 
 bool taker_line::empty() const {
@@ -24,6 +26,8 @@ void taker_line::appoint() noexcept {
         return;
     led_ = true;
     place& first = *line_.front();
+    ROTA_CHECK(!first.served_ && !first.refused_ && !first.left_ && !first.leads_,
+               "who stands in the line waits for jobs");
     first.leads_ = true;
     rota::wait_list::wake_one(first.waiting_.pop_front());
 }
@@ -48,9 +52,14 @@ std::vector<taker_line::place_ptr> taker_line::ask(std::size_t count) {
 
 std::vector<std::string> taker_line::answer(const std::vector<place_ptr>& asked,
                                             std::vector<std::vector<taken_job>> jobs) {
+    ROTA_CHECK_ALWAYS(asked.size() == jobs.size(), "the store answers for each that was asked for");
     std::vector<std::string> unwanted;
     const bool exhausted = jobs.empty() || jobs.back().empty();
     const std::lock_guard guard(lock_);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < asked.size(); ++i)
+        count += asked[i]->left_ ? jobs[i].size() : 0;
+    unwanted.reserve(count); // so that nothing below throws: somebody leads, or nobody does
     for (std::size_t i = 0; i < asked.size(); ++i) {
         place& p = *asked[i];
         p.leads_ = false;
@@ -90,6 +99,15 @@ std::vector<taken_job> taker_line::leave(place& of) noexcept {
         appoint();
     }
     return std::exchange(of.jobs_, {});
+}
+
+void taker_line::dismiss() noexcept {
+    const std::lock_guard guard(lock_);
+    for (const place_ptr& p : line_) {
+        p->refused_ = true;
+        rota::wait_list::wake_one(p->waiting_.pop_front());
+    }
+    line_.clear(); // who leads answers or leaves all the same
 }
 
 void taker_line::changed() noexcept {

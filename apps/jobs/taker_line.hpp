@@ -89,6 +89,8 @@ public:
     [[nodiscard]] std::vector<taken_job> leave(place& of) noexcept;
     /// There may be jobs.
     void changed() noexcept;
+    /// All who stand in the line are told that there is nothing for them.
+    void dismiss() noexcept;
 
 private:
     void appoint() noexcept;

@@ -9,13 +9,50 @@ namespace jobs {
 namespace {
 
 constexpr std::array<std::string_view, 4> states{"queued", "delayed", "in_progress", "dead"};
-constexpr std::array<std::string_view, 15> kinds{
-    "added",    "taken",   "completed", "retried", "expired", "abandoned", "died",      "due",
-    "extended", "deleted", "revived",   "purged",  "paused",  "resumed",   "configured"};
+constexpr std::array<std::string_view, 4> causes{"", "failed", "lease_ended", "abandoned"};
+constexpr std::array<std::string_view, 16> kinds{
+    "added",    "taken",   "completed", "retried", "expired", "abandoned", "died",       "due",
+    "extended", "deleted", "revived",   "purged",  "paused",  "resumed",   "configured", "removed"};
 
 void append_padded(std::string& out, std::int64_t number, std::size_t width) {
     const std::string digits = std::to_string(number);
     out.append(width - std::min(width, digits.size()), '0').append(digits);
+}
+
+/// Takes a number of so many digits from the front; -1 if it is not there.
+int take_digits(std::string_view& text, std::size_t count) noexcept {
+    int number = 0;
+    const std::string_view digits = text.substr(0, count);
+    const bool good = digits.size() == count &&
+                      std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+    if (!good || std::from_chars(digits.data(), digits.data() + count, number).ec != std::errc())
+        return -1;
+    text.remove_prefix(count);
+    return number;
+}
+
+/// Takes one of these characters from the front.
+bool take_any_of(std::string_view& text, std::string_view characters) noexcept {
+    if (text.empty() || characters.find(text.front()) == std::string_view::npos)
+        return false;
+    text.remove_prefix(1);
+    return true;
+}
+
+/// "Z", "+01:30", "-08:00" at the end of a time: how much it is ahead of UTC.
+std::optional<std::chrono::minutes> read_offset(std::string_view text) noexcept {
+    if (text == "Z" || text == "z")
+        return std::chrono::minutes(0);
+    const bool behind = text.starts_with('-');
+    if (!take_any_of(text, "+-"))
+        return std::nullopt;
+    const int hours = take_digits(text, 2);
+    const bool colon = take_any_of(text, ":");
+    const int minutes = take_digits(text, 2);
+    if (hours < 0 || hours > 23 || !colon || minutes < 0 || minutes > 59 || !text.empty())
+        return std::nullopt;
+    const std::chrono::minutes ahead = std::chrono::hours(hours) + std::chrono::minutes(minutes);
+    return behind ? -ahead : ahead;
 }
 
 } // namespace
@@ -31,6 +68,8 @@ std::optional<std::uint64_t> read_id(std::string_view text) noexcept {
 
 bool is_queue_name(std::string_view name) noexcept {
     constexpr std::size_t size_max = 128;
+    if (name == "." || name == "..") // clients and proxies take these out of a path
+        return false;
     return !name.empty() && name.size() <= size_max && std::ranges::all_of(name, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '.' || c == '_' || c == '-';
@@ -50,6 +89,17 @@ std::optional<job_state> read_state(std::string_view text) noexcept {
 
 std::string_view to_string(change_kind kind) noexcept {
     return kinds[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(job_cause cause) noexcept {
+    return causes[static_cast<std::size_t>(cause)];
+}
+
+std::optional<job_cause> read_cause(std::string_view text) noexcept {
+    const auto found = std::ranges::find(causes, text);
+    if (text.empty() || found == causes.end())
+        return std::nullopt;
+    return static_cast<job_cause>(found - causes.begin());
 }
 
 refusal_words words_of(add_outcome outcome) noexcept {
@@ -90,6 +140,37 @@ std::string time_text(time_ms when) {
     append_padded(text += '.', clock.subseconds().count(), 3);
     text += 'Z';
     return text;
+}
+
+std::optional<time_ms> read_time(std::string_view text) noexcept {
+    using namespace std::chrono;
+    std::array<int, 6> parts{}; // year, month, day, hours, minutes, seconds
+    constexpr std::array<std::string_view, 6> behind{"-", "-", "Tt ", ":", ":", ""};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        parts[i] = take_digits(text, i == 0 ? 4 : 2);
+        if (parts[i] < 0 || (!behind[i].empty() && !take_any_of(text, behind[i])))
+            return std::nullopt;
+    }
+    const year_month_day date{year{parts[0]}, month{static_cast<unsigned>(parts[1])},
+                              day{static_cast<unsigned>(parts[2])}};
+    if (!date.ok() || parts[3] > 23 || parts[4] > 59 || parts[5] > 60) // a leap second
+        return std::nullopt;
+    time_ms fraction = 0;
+    if (take_any_of(text, ".")) {
+        time_ms worth = 100;
+        const std::string_view before = text;
+        for (int digit = take_digits(text, 1); digit >= 0; digit = take_digits(text, 1)) {
+            fraction += digit * worth;
+            worth /= 10;
+        }
+        if (text.size() == before.size())
+            return std::nullopt;
+    }
+    const std::optional<minutes> ahead = read_offset(text);
+    if (!ahead)
+        return std::nullopt;
+    const auto when = sys_days(date) + hours(parts[3]) + minutes(parts[4]) + seconds(parts[5]);
+    return duration_cast<milliseconds>((when - *ahead).time_since_epoch()).count() + fraction;
 }
 
 } // namespace jobs

@@ -3,14 +3,17 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <rota/http/guard.hpp>
 #include <rota/http/server.hpp>
 #include <rota/io/context.hpp>
+#include <rota/io/end_signals.hpp>
 #include <rota/sleep.hpp>
 
 #include "jobs/open_store.hpp"
@@ -63,6 +66,9 @@ struct scoped_routine {
 };
 
 void serve(const std::string& address, const std::string& store_name) {
+    rota::http::server_options options;
+    options.listen = {rota::io::endpoint::parse(address)};
+    rota::io::end_signals signals(options.drain_timeout); // around all that may hang
     rota::io::context context;
     const auto store = jobs::open_store(store_name, {}, context);
     jobs::service service(*store);
@@ -71,16 +77,18 @@ void serve(const std::string& address, const std::string& store_name) {
     rota::http::router routes;
     routes.get("/",
                [] { return rota::http::response::text("POST to /v1/queues/greetings/jobs\n"); });
-    routes.mount("/v1", jobs::routes(service));
-    rota::http::server_options options;
-    options.listen = {rota::io::endpoint::parse(address)};
+    // A page of another site, open in a browser on this machine, must not add jobs.
+    const auto guard = std::make_shared<const rota::http::guard>(
+        rota::http::guard_options{.beyond_loopback = !rota::http::is_local(options.listen[0])});
+    routes.mount("/v1", std::move(jobs::routes(service).use(
+                            rota::http::guard::around(guard, jobs::describe_failure))));
     rota::http::server server(context, std::move(routes), std::move(options));
 
     const std::stop_callback on_drain(server.drain_token(), [&] { service.drain(); });
     rota::runtime& workers = context.workers();
     const scoped_routine leases{workers.spawn(service.end_leases(), {.name = "end of leases"})};
     const scoped_routine consumer{workers.spawn(consume(&greetings), {.name = "greetings"})};
-    server.run_until_signalled();
+    server.run_until_signalled(signals);
     consumer.running->wait_stopped(); // it finishes what it has begun
 }
 

@@ -1,8 +1,15 @@
 #include <rota/blocked_tasks.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include <rota/executor.hpp>
 
 namespace rota {
 
@@ -31,7 +38,7 @@ public:
                 return false;
             }
             entry& e = shard_.entries[&blocker_];
-            owner->suspend(self, "blocker", where_);
+            owner->suspend(self, "blocker", where_, &blocker_);
             e.waiters.push_back(*this);
             ++e.count;
         }
@@ -93,6 +100,28 @@ void blocked_tasks::unblocked(blocker& b) noexcept {
         s.entries.erase(found);
     }
     wait_list::wake_chain(waiters);
+}
+
+std::vector<blocked_group> blocked_tasks::groups() const {
+    std::vector<blocked_routine> all = registry_.blocked();
+    using key = std::tuple<const void*, std::string_view, std::string_view, std::uint32_t>;
+    std::map<key, std::vector<blocked_routine*>> found;
+    for (blocked_routine& r : all)
+        found[{r.on, r.what, r.file, r.line}].push_back(&r);
+    std::vector<blocked_group> result;
+    result.reserve(found.size());
+    for (auto& [what, waiters] : found) {
+        std::ranges::stable_sort(waiters, {}, &blocked_routine::since);
+        blocked_group group;
+        group.waiters.reserve(waiters.size());
+        for (blocked_routine* const r : waiters)
+            group.waiters.push_back(*r);
+        result.push_back(std::move(group));
+    }
+    std::ranges::stable_sort(result, [](const blocked_group& a, const blocked_group& b) {
+        return a.waiters.size() > b.waiters.size();
+    });
+    return result;
 }
 
 std::size_t blocked_tasks::size() const {

@@ -1,21 +1,26 @@
 #include <rota/executor.hpp>
 
+#include <array>
 #include <cstdio>
+#include <new>
+#include <span>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace rota {
 namespace {
 
 void write_to_stderr(const routine& r, std::exception_ptr error) {
+    const char* const what = r.error() ? "ended by" : "goes on after";
     try {
         std::rethrow_exception(std::move(error));
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "rota: routine %s#%llu ended by an exception: %s\n", r.name().c_str(),
-                     static_cast<unsigned long long>(r.id()), e.what());
+        std::fprintf(stderr, "rota: routine %s#%llu %s an exception: %s\n", r.name().c_str(),
+                     static_cast<unsigned long long>(r.id()), what, e.what());
     } catch (...) {
-        std::fprintf(stderr, "rota: routine %s#%llu ended by an exception of unknown type\n",
-                     r.name().c_str(), static_cast<unsigned long long>(r.id()));
+        std::fprintf(stderr, "rota: routine %s#%llu %s an exception of unknown type\n",
+                     r.name().c_str(), static_cast<unsigned long long>(r.id()), what);
     }
 }
 
@@ -23,7 +28,10 @@ void write_to_stderr(const routine& r, std::exception_ptr error) {
 class task_routine final : public routine {
 public:
     task_routine(executor& owner, worker& home, std::string name, task<void> body, bool report)
-        : routine(owner, home, std::move(name), report), body_(std::move(body)) {}
+        : routine(owner, home, std::move(name), report), body_(std::move(body)) {
+        if (!body_.fresh())
+            throw std::invalid_argument("rota: a routine over a task that is empty or was awaited");
+    }
 
 private:
     bool resume_body() override {
@@ -93,6 +101,7 @@ void routine_registry::add(routine& r) {
 void routine_registry::remove(routine& r) noexcept {
     const routine_ptr dropped = routine_ptr::adopt(r); // freed after the lock
     const std::lock_guard guard(lock_);
+    ROTA_CHECK(size_ != 0, "only what was added is removed");
     (r.previous_ != nullptr ? r.previous_->next_in_registry_ : first_) = r.next_in_registry_;
     if (r.next_in_registry_ != nullptr)
         r.next_in_registry_->previous_ = r.previous_;
@@ -116,6 +125,14 @@ std::vector<blocked_routine> routine_registry::blocked() const {
     return result;
 }
 
+std::size_t routine_registry::blocked_count() const {
+    std::size_t count = 0;
+    const std::lock_guard guard(lock_);
+    for (const routine* r = first_; r != nullptr; r = r->next_in_registry_)
+        count += r->state() == routine_state::blocked ? 1 : 0;
+    return count;
+}
+
 blocked_routine routine_registry::describe(const runnable* step) const {
     const std::lock_guard guard(lock_);
     for (const routine* r = first_; r != nullptr; r = r->next_in_registry_) {
@@ -127,16 +144,28 @@ blocked_routine routine_registry::describe(const runnable* step) const {
 
 void routine_registry::request_stop_all() {
     // Stop callbacks may take other locks, so they run outside this one.
-    std::vector<routine_ptr> all;
-    {
-        const std::lock_guard guard(lock_);
-        stopping_ = true;
-        all.reserve(size_);
-        for (routine* r = first_; r != nullptr; r = r->next_in_registry_)
-            all.emplace_back(*r);
+    std::vector<routine_ptr> some;
+    std::array<routine_ptr, 1> one; // at a time, where there is no memory for all
+    for (std::span<routine_ptr> room; room.size() <= one.size();) {
+        std::size_t count = 0;
+        {
+            const std::lock_guard guard(lock_);
+            stopping_ = true;
+            try {
+                some.resize(size_);
+                room = some;
+            } catch (const std::bad_alloc&) {
+                room = one;
+            }
+            for (routine* r = first_; r != nullptr && count < room.size(); r = r->next_in_registry_)
+                if (!r->stop_token().stop_requested())
+                    room[count++] = routine_ptr(*r);
+        }
+        for (routine_ptr& r : room.first(count))
+            std::exchange(r, {})->request_stop();
+        if (count == 0)
+            return;
     }
-    for (const routine_ptr& r : all)
-        r->request_stop();
 }
 
 void routine_registry::wait_empty() {
@@ -158,12 +187,12 @@ assignment::assignment(worker& w) : worker_(&w) {
 executor::executor(error_handler on_error)
     : on_error_(on_error ? std::move(on_error) : error_handler(write_to_stderr)) {}
 
-routine_ptr executor::spawn(task<void> body, spawn_options options) {
+routine_ptr executor::spawn_task(task<void> body, spawn_options options) {
     assignment place = options.on != nullptr ? assignment(*options.on) : assign();
-    return spawn(std::move(body), std::move(place), std::move(options));
+    return spawn_task(std::move(body), std::move(place), std::move(options));
 }
 
-routine_ptr executor::spawn(task<void> body, assignment place, spawn_options options) {
+routine_ptr executor::spawn_task(task<void> body, assignment place, spawn_options options) {
     auto r = routine_ptr::adopt(*new task_routine(*this, place.get(), std::move(options.name),
                                                   std::move(body), options.report_errors));
     return start(std::move(r), std::move(place));

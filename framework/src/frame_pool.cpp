@@ -3,6 +3,8 @@
 #include <array>
 #include <new>
 
+#include <rota/thread_end.hpp>
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROTA_POOL_FRAMES 0
 #elif defined(__has_feature)
@@ -33,22 +35,32 @@ struct free_list {
 /// The free blocks of one thread, given back to the heap when it ends.
 struct cache {
     std::array<free_list, classes> lists{};
+    bool keeps = false; // its end is noted
     bool ended = false; // frames may be freed after this thread's cache has gone
-
-    ~cache() {
-        ended = true;
-        for (free_list& list : lists) {
-            while (list.head != nullptr) {
-                block* next = list.head->next;
-                ::operator delete(list.head);
-                list.head = next;
-            }
-            list.count = 0;
-        }
-    }
 };
 
-thread_local cache local;
+constinit thread_local cache local;
+
+void clear(void* object) noexcept {
+    cache& of = *static_cast<cache*>(object);
+    of.keeps = false;
+    of.ended = true;
+    for (free_list& list : of.lists) {
+        while (list.head != nullptr) {
+            block* next = list.head->next;
+            ::operator delete(list.head);
+            list.head = next;
+        }
+        list.count = 0;
+    }
+}
+
+/// Before the thread keeps its first block: whether it may.
+bool begin_to_keep() noexcept {
+    static const thread_end end(&clear);
+    local.keeps = !local.ended && end.note(&local);
+    return local.keeps;
+}
 
 constexpr std::size_t class_of(std::size_t bytes) noexcept {
     return bytes == 0 ? 0 : (bytes - 1) / class_bytes;
@@ -71,8 +83,8 @@ void* allocate(std::size_t bytes) {
 
 void deallocate(void* memory, std::size_t bytes) noexcept {
     const std::size_t index = class_of(bytes);
-    if (!ROTA_POOL_FRAMES || index >= classes || local.ended ||
-        local.lists[index].count == kept_per_class) {
+    if (!ROTA_POOL_FRAMES || index >= classes || local.lists[index].count == kept_per_class ||
+        (!local.keeps && !begin_to_keep())) {
         ::operator delete(memory);
         return;
     }

@@ -34,6 +34,10 @@ inline_scheduler::~inline_scheduler() {
             return;
         }
     }
+    worker* const before = worker_.hold();
+    worker_.end_kept();
+    worker::restore(before);
+    run_until_idle();
 }
 
 std::string inline_scheduler::describe_blocked() const {

@@ -14,6 +14,7 @@ void mutex::unlock() noexcept {
     waiter* next = nullptr;
     {
         const std::lock_guard hold(lock_);
+        ROTA_CHECK(locked_, "only a mutex that is held is let go");
         next = waiters_.pop_front(); // has it now, so it stays locked
         locked_ = next != nullptr;
     }

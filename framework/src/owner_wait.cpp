@@ -25,6 +25,9 @@ void owner_wait::stopper::operator()() const noexcept {
 }
 
 void owner_wait::complete() noexcept {
+    ROTA_CHECK(owner_->home().is_held(), "a wait is completed under the baton");
+    ROTA_CHECK(outcome_ == outcome::none || outcome_ == outcome::withdrawing,
+               "a wait is completed once, and not after it was withdrawn");
     const bool posted_has_run = outcome_ == outcome::withdrawing;
     outcome_ = outcome::completed;
     state seen = state::waiting;
@@ -36,6 +39,8 @@ void owner_wait::complete() noexcept {
 }
 
 void owner_wait::withdrawn() noexcept {
+    ROTA_CHECK(owner_->home().is_held(), "a wait is withdrawn under the baton");
+    ROTA_CHECK(outcome_ == outcome::withdrawing, "only what is being withdrawn has been withdrawn");
     outcome_ = outcome::withdrawn;
     owner_->make_ready();
 }

@@ -49,8 +49,12 @@ void quiet_thread::join() {
 quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body) {
     const blocked_signals inherited;
     quiet_thread started;
-    started.running_ = std::make_unique<quiet_thread::running>(std::jthread(std::move(body)));
-    ::pthread_setname_np(started.running_->thread.native_handle(), name.substr(0, 15).c_str());
+    // First all that may fail: a thread that runs already would have to be waited for.
+    started.running_ = std::make_unique<quiet_thread::running>();
+    started.running_->thread = std::jthread([known_as = name.substr(0, 15), run = std::move(body)] {
+        ::pthread_setname_np(::pthread_self(), known_as.c_str());
+        run();
+    });
     return started;
 }
 

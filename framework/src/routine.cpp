@@ -33,7 +33,9 @@ void routine::drop_reference() noexcept {
 }
 
 void routine::suspend(std::coroutine_handle<> resume_point, const char* what,
-                      const std::source_location& where) noexcept {
+                      const std::source_location& where, const void* on) noexcept {
+    ROTA_CHECK(state() == routine_state::running, "a routine suspends while it runs");
+    ROTA_CHECK(home_.is_held(), "a routine runs under its worker's baton");
     resume_point_ = resume_point;
     // A sequence lock whose fields are atomics: a reader that sees the version change looks again.
     // Release on each field keeps them behind the odd version; the state is stored last.
@@ -42,6 +44,7 @@ void routine::suspend(std::coroutine_handle<> resume_point, const char* what,
     what_.store(what, std::memory_order_release);
     function_.store(where.function_name(), std::memory_order_release);
     file_.store(where.file_name(), std::memory_order_release);
+    on_.store(on, std::memory_order_release);
     line_.store(where.line(), std::memory_order_release);
     since_ns_.store(home_.turn_time().time_since_epoch().count(), std::memory_order_release);
     version_.store(version + 2, std::memory_order_release);
@@ -49,13 +52,23 @@ void routine::suspend(std::coroutine_handle<> resume_point, const char* what,
 }
 
 void routine::make_ready() noexcept {
+    ROTA_CHECK(state() == routine_state::blocked, "a routine is made ready once for each wait");
     state_.store(routine_state::ready, std::memory_order_release);
     home_.post(*this);
 }
 
 void routine::yield(std::coroutine_handle<> resume_point) noexcept {
+    ROTA_CHECK(state() == routine_state::running, "a routine yields while it runs");
     resume_point_ = resume_point;
-    make_ready();
+    state_.store(routine_state::ready, std::memory_order_release);
+    home_.post(*this);
+}
+
+bool detail::yield_if_spent(routine& self, std::coroutine_handle<> resume_point) noexcept {
+    if (!self.home().spend())
+        return false;
+    self.yield(resume_point);
+    return true;
 }
 
 blocked_routine routine::last_wait() const {
@@ -65,6 +78,7 @@ blocked_routine routine::last_wait() const {
         const char* const what = what_.load(std::memory_order_acquire);
         const char* const function_name = function_.load(std::memory_order_acquire);
         const char* const file = file_.load(std::memory_order_acquire);
+        const void* const on = on_.load(std::memory_order_acquire);
         const std::uint32_t line = line_.load(std::memory_order_acquire);
         const std::int64_t since = since_ns_.load(std::memory_order_acquire);
         if (before % 2 != 0 || version_.load(std::memory_order_relaxed) != before)
@@ -78,6 +92,7 @@ blocked_routine routine::last_wait() const {
             .line = line,
             .since = worker::time_point(worker::time_point::duration(since)),
             .worker = home_.index(),
+            .on = on,
         };
     }
 }
@@ -98,6 +113,8 @@ void routine::wait_stopped() const noexcept { stopped_.wait(false, std::memory_o
 void routine::run(runnable& self) noexcept { static_cast<routine&>(self).step(); }
 
 void routine::step() noexcept {
+    ROTA_CHECK(state() == routine_state::ready, "a routine that runs was ready");
+    ROTA_CHECK(home_.is_held(), "a routine runs under its worker's baton");
     state_.store(routine_state::running, std::memory_order_release);
     if (resume_body())
         finish();

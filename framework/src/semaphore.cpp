@@ -12,14 +12,18 @@ bool semaphore::take(std::size_t count) noexcept {
 
 waiter* semaphore::serve() noexcept {
     wait_list served;
-    while (waiter* const first = waiters_.front()) {
+    waiter* next = nullptr;
+    for (waiter* first = waiters_.front(); first != nullptr; first = next) {
+        next = first->next;
         const std::size_t wanted = acquire_awaiter::of(*first).count_;
         if (available_ < wanted) {
             break;
         }
-        available_ -= wanted;
-        waiters_.remove(*first);
-        served.push_back(*first);
+        if (first->may_be_served()) {
+            available_ -= wanted;
+            waiters_.remove(*first);
+            served.push_back(*first);
+        }
     }
     return served.release();
 }

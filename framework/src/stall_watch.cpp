@@ -62,12 +62,22 @@ stall_watch::stall_watch(options how, const routine_registry& routines)
 
 stall_watch::~stall_watch() { stop(); }
 
-void stall_watch::add(worker& w) {
-    const std::lock_guard guard(lock_);
-    added_.emplace_back(w);
+stall_watch::place stall_watch::make_place(worker& w) {
+    place made;
+    made.one_.emplace_back(w);
+    return made;
 }
 
+void stall_watch::add(place p) noexcept {
+    const std::lock_guard guard(lock_);
+    added_.splice(added_.end(), p.one_);
+}
+
+void stall_watch::add(worker& w) { add(make_place(w)); }
+
 void stall_watch::start() {
+    if (thread_.joinable())
+        return;
     if (options_.limit.count() > 0)
         prepare_stack_traces();
     thread_ = start_quiet_thread("rota-watch", [this] { run(); });
@@ -90,8 +100,8 @@ void stall_watch::run() {
             std::min(std::chrono::duration_cast<milliseconds>(now - before), 2 * tick);
         before = now;
         idle = look(passed) ? milliseconds{} : idle + passed;
-        if (options_.on_tick)
-            options_.on_tick();
+        if (options_.on_tick && options_.on_tick())
+            idle = milliseconds{};
         if (idle >= doze_after) {
             doze();
             idle = milliseconds{};
@@ -115,8 +125,7 @@ void stall_watch::wake() noexcept {
 bool stall_watch::look(milliseconds passed) {
     {
         const std::lock_guard guard(lock_);
-        watched_.insert(watched_.end(), added_.begin(), added_.end());
-        added_.clear();
+        watched_.splice(watched_.end(), added_);
     }
     bool awake = false;
     for (watched& w : watched_) {
@@ -148,7 +157,7 @@ void stall_watch::report(watched& w) {
     const worker::pulse now = w.who->read_pulse();
     stall_report r{.worker = w.who->index(), .thread = now.thread, .length = w.length};
     r.routine = routines_.describe(now.step);
-    // If it went on meanwhile, that was somebody else's name. The thread knows best: the signal
+    // If it went on meanwhile, that was another's name. The thread knows best: the signal
     // itself may be what ends a call that it blocks in.
     const sight seen{.who = w.who, .steps = w.steps};
     const std::vector<void*> stack =

@@ -72,13 +72,13 @@ std::size_t arguments_of(std::string_view name) {
 } // namespace
 
 std::string readable_name(const std::string& mangled) {
-    // GCC calls the body of a coroutine "<name>.actor", and Clang "<name>.resume".
-    std::string plain = mangled.substr(0, mangled.find('.'));
+    // GCC calls the body of a coroutine "<name>.actor" and has "<name>.Frame" among its arguments,
+    // Clang calls it "<name>.resume": what follows the arguments goes with them.
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> demangled(
-        abi::__cxa_demangle(plain.c_str(), nullptr, nullptr, &status), &std::free);
+        abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
     if (status != 0 || demangled == nullptr)
-        return plain;
+        return mangled.substr(0, mangled.find('.'));
     std::string name = demangled.get();
     name.resize(arguments_of(name));
     return name;

@@ -3,6 +3,7 @@
 #include <coroutine>
 #include <cstdio>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include <rota/errors.hpp>
@@ -16,7 +17,10 @@ class task_group::child final : public routine {
 public:
     child(task_group& group, std::string name, task<void> body)
         : routine(group.owner_.owner(), group.owner_.home(), std::move(name), false), group_(group),
-          body_(std::move(body)) {}
+          body_(std::move(body)) {
+        if (!body_.fresh())
+            throw std::invalid_argument("rota: a child over a task that is empty or was awaited");
+    }
 
 private:
     struct stopper {
@@ -30,12 +34,13 @@ private:
             if (!body_.coroutine().done()) {
                 return false;
             }
-        } else if (group_.token_.stop_requested()) {
+        } else if (group_.stop_.token().stop_requested()) {
             group_.cancelled_ = true;
+            body_.drop();
             end();
             return true;
         } else {
-            on_stop_.emplace(group_.token_, stopper{this});
+            on_stop_.emplace(group_.stop_.token(), stopper{this});
             auto& promise = body_.coroutine().promise();
             promise.set_context(*this, stop_token());
             if (promise.start(body_.coroutine(), std::noop_coroutine())) {
@@ -63,7 +68,7 @@ private:
 };
 
 task_group::task_group(const task_context& context)
-    : owner_(context.owner()), parent_(context.token()), on_parent_(parent_, relay{&source_}) {}
+    : owner_(context.owner()), parent_(context.token()), stop_(parent_) {}
 
 task_group::~task_group() {
     if (running_ != 0) {
@@ -75,7 +80,7 @@ task_group::~task_group() {
     }
 }
 
-void task_group::spawn(task<void> body, std::string name) noexcept {
+void task_group::start(task<void> body, std::string name) noexcept {
     try {
         if (name.empty()) {
             name = owner_.name() + "/child";
@@ -86,6 +91,7 @@ void task_group::spawn(task<void> body, std::string name) noexcept {
             routine_ptr::adopt(*new child(*this, std::move(name), std::move(body))),
             std::move(place));
     } catch (...) {
+        body.drop();
         fail(std::current_exception());
         --running_;
     }
@@ -106,6 +112,7 @@ void task_group::fail(std::exception_ptr error) noexcept {
 }
 
 void task_group::child_ended() noexcept {
+    ROTA_CHECK(running_ != 0, "a child ends once");
     if (--running_ == 0 && joiner_ != nullptr) {
         // It runs on this worker, so not before this child has gone for good.
         std::exchange(joiner_, nullptr)->make_ready();

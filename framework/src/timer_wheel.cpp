@@ -15,6 +15,7 @@ std::uint64_t timer_wheel::tick_of(time_point when) const noexcept {
 }
 
 void timer_wheel::arm(timer& t, time_point when) noexcept {
+    ROTA_CHECK(!t.armed(), "a timer is armed once");
     t.tick_ = when == time_point::max() ? ~std::uint64_t{0} >> 1 : tick_of(when);
     if (advancing_) {
         t.tick_ = std::max(t.tick_, elapsed_ + 1); // else one that arms itself would never end
@@ -49,6 +50,16 @@ void timer_wheel::link(timer& t) noexcept {
     (*head)->previous_ = &t;
 }
 
+timer_wheel::~timer_wheel() {
+    const auto empty = [this](timer*& list) {
+        while (list != nullptr)
+            disarm(*list);
+    };
+    empty(due_);
+    for (auto& level : wheel_)
+        std::ranges::for_each(level, empty);
+}
+
 void timer_wheel::disarm(timer& t) noexcept {
     if (!t.armed())
         return;
@@ -66,6 +77,7 @@ void timer_wheel::disarm(timer& t) noexcept {
         occupied_[index / slots] &= ~(std::uint64_t{1} << (index % slots));
     }
     t.list_ = nullptr;
+    ROTA_CHECK(armed_ != 0, "only what was armed is disarmed");
     --armed_;
 }
 
@@ -95,6 +107,7 @@ std::size_t timer_wheel::advance(time_point now) {
                       : static_cast<std::uint64_t>(
                             std::chrono::floor<std::chrono::milliseconds>(now - start_).count());
     std::size_t fired = 0;
+    ROTA_CHECK(!advancing_, "timers fire one after the other");
     advancing_ = true;
     for (;;) {
         while (due_ != nullptr) {

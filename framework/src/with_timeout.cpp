@@ -4,7 +4,7 @@ namespace rota::detail {
 
 time_limit::time_limit(worker& home, const std::stop_token& parent,
                        timer_wheel::time_point deadline)
-    : timer(&time_limit::fire), home_(home), parent_(parent), on_parent_(parent, relay{&source_}) {
+    : timer(&time_limit::fire), home_(home), parent_(parent), stop_(parent) {
     home_.timers().arm(*this, deadline);
 }
 
@@ -19,7 +19,7 @@ void time_limit::throw_if_timed_out() const {
 void time_limit::fire(timer& self) noexcept {
     auto& limit = static_cast<time_limit&>(self);
     limit.expired_ = true;
-    limit.source_.request_stop();
+    limit.stop_.request_stop();
 }
 
 } // namespace rota::detail

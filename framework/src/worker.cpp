@@ -1,6 +1,7 @@
 #include <rota/worker.hpp>
 
 #include <algorithm>
+#include <thread>
 
 #include <unistd.h>
 
@@ -47,7 +48,12 @@ worker::worker(std::size_t index, const time_source& time, std::unique_ptr<parki
     : index_(index), time_(time), parking_(std::move(sleeper)), timers_(time.now()),
       turn_time_(time.now()), lent_deadline_ns_(never), sleep_deadline_ns_(never) {}
 
-worker::~worker() = default;
+worker::~worker() {
+    // What a post() has made runnable may have ended, and let the worker go, before the post() has
+    // returned on its thread: it has at most a wake-up left to do.
+    while (inbox_count_.load(std::memory_order_acquire) >= one_visit)
+        std::this_thread::yield();
+}
 
 worker* worker::current() noexcept { return held; }
 
@@ -68,7 +74,7 @@ void worker::post(runnable& r) noexcept {
         count_queued(1);
         return;
     }
-    inbox_count_.fetch_add(1, std::memory_order_relaxed);
+    const visit here(*this, 1);
     inbox_.push(r);
     if (posted_to == nullptr || !note_posted())
         notify();
@@ -76,7 +82,7 @@ void worker::post(runnable& r) noexcept {
 
 bool worker::note_posted() noexcept {
     if (baton_.load(std::memory_order_seq_cst) != baton::parked)
-        return true; // the holder looks at the inbox before he gives the baton back
+        return true; // the holder looks at the inbox before it gives the baton back
     if (std::ranges::find(*posted_to, this) == posted_to->end()) {
         if (posted_to->size() == posted_to->capacity())
             return false;
@@ -115,8 +121,8 @@ struct load worker::load() const noexcept {
     const auto at_least_zero = [](std::int64_t n) {
         return static_cast<std::size_t>(std::max<std::int64_t>(n, 0));
     };
-    return {.runnable = at_least_zero(ready_count_.load(std::memory_order_relaxed) +
-                                      inbox_count_.load(std::memory_order_relaxed)) +
+    const std::int64_t posted = inbox_count_.load(std::memory_order_relaxed) % one_visit;
+    return {.runnable = at_least_zero(ready_count_.load(std::memory_order_relaxed) + posted) +
                         completions_.size(),
             .connections = at_least_zero(connections_.load(std::memory_order_relaxed))};
 }
@@ -136,7 +142,9 @@ bool worker::has_work() const noexcept {
 }
 
 std::size_t worker::turn(std::size_t steps) noexcept {
+    ROTA_CHECK(is_held(), "the holder of the baton takes turns");
     turn_time_ = time_.now();
+    budget_.begin_turn(turn_time_, turn_until_);
     const std::size_t events = completions_.drain();
     if (timers_.armed() != 0)
         timers_.advance(turn_time_);
@@ -145,13 +153,14 @@ std::size_t worker::turn(std::size_t steps) noexcept {
         count_queued(posted);
     }
     std::size_t ran = 0;
-    while (ran < steps) {
+    while (ran < steps && !budget_.spent()) {
         runnable* const next = ready_.pop();
         if (next == nullptr)
             break;
         count_queued(-1);
         step_.store(next, std::memory_order_relaxed);
         steps_.store(steps_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        budget_.renew();
         (*next)();
         ++ran;
     }
@@ -185,6 +194,10 @@ void worker::run() noexcept {
         if (has_work()) {
             continue;
         }
+        if (must_end_kept()) {
+            end_kept();
+            continue;
+        }
         if (end_if_drained()) {
             break;
         }
@@ -202,6 +215,16 @@ bool worker::add_place() noexcept {
 }
 
 void worker::remove_place() noexcept {
+    ROTA_CHECK(places() != 0, "a place is given back once");
+    if (is_current()) {
+        give_place_back();
+    } else {
+        const visit here(*this);
+        give_place_back();
+    }
+}
+
+void worker::give_place_back() noexcept {
     if (population_.fetch_sub(1, std::memory_order_seq_cst) == (stopping_bit | 1)) {
         notify(); // run() may return now; a place that was not used is given back by any thread
     }
@@ -209,6 +232,38 @@ void worker::remove_place() noexcept {
 
 bool worker::drained() const noexcept {
     return population_.load(std::memory_order_seq_cst) == stopping_bit;
+}
+
+/// What is kept may hold places (connections), so it goes before the last one is given back.
+bool worker::must_end_kept() const noexcept {
+    return keeps_.load(std::memory_order_relaxed) && routines() == 0 &&
+           (population_.load(std::memory_order_seq_cst) & stopping_bit) != 0;
+}
+
+void worker::keep(kept_object& object) noexcept {
+    ROTA_CHECK(is_held(), "the holder of the baton keeps objects");
+    object.next_ = kept_;
+    kept_ = &object;
+    keeps_.store(true, std::memory_order_relaxed);
+}
+
+void worker::drop(kept_object& object) noexcept {
+    ROTA_CHECK(is_held(), "the holder of the baton drops objects");
+    for (kept_object** at = &kept_; *at != nullptr; at = &(*at)->next_) {
+        if (*at == &object) {
+            *at = object.next_;
+            break;
+        }
+    }
+    keeps_.store(kept_ != nullptr, std::memory_order_relaxed);
+}
+
+void worker::end_kept() noexcept {
+    while (kept_ != nullptr) {
+        kept_object& latest = *kept_;
+        drop(latest);
+        latest.end();
+    }
 }
 
 bool worker::end_if_drained() noexcept {
@@ -221,8 +276,30 @@ void worker::stop() noexcept {
     notify();
 }
 
+bool worker::try_resume() noexcept {
+    std::uint64_t seen = population_.load();
+    while ((seen & ended_bit) == 0) {
+        if (population_.compare_exchange_weak(seen, seen & ~stopping_bit))
+            return true;
+    }
+    return false;
+}
+
+void worker::restart() noexcept {
+    ROTA_CHECK(ended(), "only a worker that has ended is started again");
+    population_.fetch_and(~(stopping_bit | ended_bit));
+}
+
 bool worker::resume() noexcept {
-    return (population_.fetch_and(~(stopping_bit | ended_bit)) & ended_bit) == 0;
+    const bool goes_on = try_resume();
+    if (!goes_on)
+        restart();
+    return goes_on;
+}
+
+void worker::retire() noexcept {
+    ROTA_CHECK(places() == 0, "nothing is left on a worker that is retired");
+    population_.fetch_or(stopping_bit | ended_bit);
 }
 
 void worker::sleep() noexcept {
@@ -233,7 +310,7 @@ void worker::sleep() noexcept {
     lent_deadline_ns_.store(never, std::memory_order_relaxed);
     restore(nullptr);
     baton_.store(baton::parked, std::memory_order_seq_cst);
-    const bool wanted = !inbox_.empty() || !completions_.empty() || drained();
+    const bool wanted = !inbox_.empty() || !completions_.empty() || drained() || must_end_kept();
     if (!wanted || !take(baton::running)) {
         await_baton(deadline);
     }
@@ -256,15 +333,19 @@ bool worker::try_lend() noexcept {
 }
 
 void worker::pass_on() noexcept {
+    ROTA_CHECK(state() == baton::lent, "the lender gives the baton on");
     baton_.store(baton::running, std::memory_order_seq_cst);
     parking_->notify();
 }
 
 void worker::run_lent(std::chrono::nanoseconds budget) noexcept {
+    ROTA_CHECK(state() == baton::lent, "a lent run has the baton");
     worker* const before = hold();
     const time_point start = time_.now();
     for (;;) {
+        turn_until_ = start + budget;
         turn(steps_per_turn);
+        turn_until_ = time_point::max();
         const bool over = time_.now() - start >= budget;
         if (has_work() && !over) {
             continue;
@@ -286,7 +367,7 @@ void worker::run_lent(std::chrono::nanoseconds budget) noexcept {
         lent_deadline_ns_.store(known ? never : next, std::memory_order_relaxed);
         restore(before);
         baton_.store(baton::parked, std::memory_order_seq_cst);
-        if (drained()) {
+        if (drained() || must_end_kept()) {
             notify(); // only the worker's own thread can end it
             return;
         }

@@ -61,17 +61,21 @@ public:
 
     // When the thread that uses it is stuck outside, in a handler, another one may take over.
 
-    /// Whether that other thread can use this very backend. If not, it arms everything anew on a
-    /// stand_in(), while this one is left alone until the thread that it belongs to calls leave().
+    /// Whether that other thread can use this very backend. If not, it arms everything anew on one
+    /// of its own, while this one is left alone until the thread that it belongs to calls leave().
     [[nodiscard]] virtual bool any_thread() const noexcept { return true; }
     /// Whether it holds completions that wait() has not given out: they would be lost. Any thread.
     [[nodiscard]] virtual bool holds_completions() const noexcept { return false; }
-    /// A backend for any thread that goes on with buffers, descriptors and connects as they are; a
-    /// wake() of this one wakes it, too. Null where any_thread() says that none is needed.
-    [[nodiscard]] virtual std::unique_ptr<read_backend> stand_in() const { return nullptr; }
-    /// Ends everything without another byte being received. After it only wake() may be called.
+    /// Ends everything without another byte being received. After it the backend only goes.
     virtual void leave() noexcept {}
 };
+
+/// Makes the descriptor of `op`, a connect, not block, and begins the connect or goes on with one
+/// that another backend has begun: 0 if it is done, EINPROGRESS if the descriptor becomes writable
+/// when it is, else the errno value with which it failed. Follow by end_connect() once it is done.
+[[nodiscard]] int go_on_connecting(const operation& op) noexcept;
+/// Lets the descriptor block again; 0 or -errno, with which the connect has ended.
+[[nodiscard]] std::int32_t end_connect(int fd) noexcept;
 
 /// What a backend is woken by: an eventfd (man 2 eventfd), which blocks. Throws std::system_error.
 class wake_event {
@@ -103,10 +107,11 @@ public:
 };
 
 /// Throws std::system_error if this kernel, or this container, does not allow it.
-std::unique_ptr<read_backend> make_uring_read_backend(unsigned entries);
+/// Without `limited_receives` it receives as on kernels that cannot limit a multishot receive.
+std::unique_ptr<read_backend> make_uring_read_backend(unsigned entries,
+                                                      bool limited_receives = true);
 std::unique_ptr<write_backend> make_uring_write_backend(unsigned entries);
 std::unique_ptr<read_backend> make_epoll_read_backend();
-std::unique_ptr<read_backend> make_epoll_read_backend(std::shared_ptr<wake_event> wake);
 std::unique_ptr<write_backend> make_syscall_write_backend();
 
 /// Where a context's backends come from. Called once for each side, and again for a worker that

@@ -1,12 +1,14 @@
 #include <rota/io/connection.hpp>
 
 #include <cerrno>
+#include <chrono>
 #include <stop_token>
 #include <system_error>
 #include <utility>
 
 #include <rota/errors.hpp>
 #include <rota/routine.hpp>
+#include <rota/with_timeout.hpp>
 
 #include "connection_core.hpp"
 
@@ -18,78 +20,136 @@ constexpr std::size_t slice_bytes = 65'536;
 
 [[noreturn]] void throw_failure(const output& out) {
     const int error = out.error();
+    if (error == 0 && out.is_cut())
+        throw std::system_error(ECANCELED, std::system_category(),
+                                "write: behind one that was cut");
     throw std::system_error(error != 0 ? error : EPIPE, std::system_category(), "write");
 }
 
+task<void> until_below_high_water(output& out, std::source_location where) {
+    co_await out.below_high_water(where);
+}
+
+task<void> until_empty(output& out, std::source_location where) { co_await out.empty(where); }
+
+/// Waits for room; nothing of what is to be queued is yet. Throws timed_out.
+task<void> room(output& out, std::chrono::steady_clock::time_point until,
+                std::source_location where) {
+    if (!out.is_below_high_water()) {
+        task<void> waiting = until_below_high_water(out, where);
+        co_await with_deadline(until, std::move(waiting));
+    }
+    if (out.error() != 0)
+        throw_failure(out);
+}
+
+/// Sees to it that nothing follows a beginning.
+struct whole_or_cut {
+    output& out;
+    std::string_view rest;
+    bool begun = false;
+    ~whole_or_cut() {
+        if (begun && !rest.empty())
+            out.cut();
+    }
+};
+
 } // namespace
 
-connection::connection(connection&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+connection::connection(connection&& other) noexcept
+    : stream(std::move(other)), core_(std::exchange(other.core_, nullptr)) {}
 
 connection& connection::operator=(connection&& other) noexcept {
     if (this != &other) {
         if (core_ != nullptr)
-            core_->close();
+            core_->let_go();
         core_ = std::exchange(other.core_, nullptr);
+        stream::operator=(std::move(other));
     }
     return *this;
 }
 
 connection::~connection() {
     if (core_ != nullptr)
-        core_->close();
+        core_->let_go();
 }
 
 std::string_view connection::buffered() const noexcept { return core_->buffered(); }
 
-void connection::consume(std::size_t bytes) noexcept { core_->consume(bytes); }
+void connection::consume(std::size_t bytes) noexcept {
+    forget_shown(bytes);
+    core_->consume(bytes);
+}
 
 task<bool> connection::fill(deadline until) {
+    drop_shown();
     return core_->fill(until, std::source_location::current());
 }
 
 task<bool> connection::fill_more(deadline until) {
+    drop_shown();
     return core_->fill_more(until, std::source_location::current());
 }
 
 bool connection::peer_closed() const noexcept { return core_->peer_closed(); }
 
-task<void> connection::write(std::string_view bytes) {
+task<void> connection::write(std::string_view bytes, deadline until) {
     const std::stop_token stop = co_await current_stop_token;
     if (stop.stop_requested())
         throw operation_cancelled();
+    const auto where = std::source_location::current();
     output& out = core_->out();
+    whole_or_cut all{out, bytes};
     // In slices, so that what is queued stays in bounds however much there is to write.
     do {
-        const std::string_view slice = bytes.substr(0, slice_bytes);
-        bytes.remove_prefix(slice.size());
+        if (until)
+            co_await room(out, *until, where);
+        const std::string_view slice = all.rest.substr(0, slice_bytes);
         if (!out.queue(slice, true))
             throw_failure(out);
-        co_await out.below_high_water(std::source_location::current());
+        all.begun = true;
+        all.rest.remove_prefix(slice.size());
+        if (until)
+            continue;
+        co_await out.below_high_water(where);
         if (out.error() != 0)
             throw_failure(out);
-    } while (!bytes.empty());
+    } while (!all.rest.empty());
 }
 
-task<void> connection::write_owned(std::string bytes) {
+task<void> connection::write_owned(std::string bytes, deadline until) {
     const std::stop_token stop = co_await current_stop_token;
     if (stop.stop_requested())
         throw operation_cancelled();
+    const auto where = std::source_location::current();
     output& out = core_->out();
+    if (until)
+        co_await room(out, *until, where);
     if (!out.queue_owned(std::move(bytes)))
         throw_failure(out);
-    co_await out.below_high_water(std::source_location::current());
+    if (until)
+        co_return;
+    co_await out.below_high_water(where);
     if (out.error() != 0)
         throw_failure(out);
 }
 
 bool connection::try_write(std::string_view bytes) { return core_->out().queue(bytes, false); }
 
-task<void> connection::flush() {
+task<void> connection::flush(deadline until) {
+    const auto where = std::source_location::current();
     output& out = core_->out();
-    co_await out.empty(std::source_location::current());
+    if (until) {
+        task<void> waiting = until_empty(out, where);
+        co_await with_deadline(*until, std::move(waiting));
+    } else {
+        co_await out.empty(where);
+    }
     if (out.error() != 0)
         throw_failure(out);
 }
+
+send_progress connection::progress() const noexcept { return core_->out().progress(); }
 
 void connection::shutdown_write() noexcept { core_->out().shutdown(); }
 
@@ -115,7 +175,11 @@ endpoint connection::local() const {
 
 int connection::native_handle() const noexcept { return core_->fd(); }
 
-worker& connection::home() const noexcept { return core_->home(); }
+worker& connection::home() const {
+    if (core_->dead())
+        throw std::system_error(ECONNABORTED, std::system_category(), "connection::home");
+    return core_->home();
+}
 
 void connection::rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
                       rest_memo memo) noexcept {

@@ -3,34 +3,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <rota/check.hpp>
 
 #include "string_pool.hpp"
 
 namespace rota::io {
-namespace {
-
-/// The peer sees a reset now, or, through a Unix socket, the end of the stream.
-void reset_socket(int fd) noexcept {
-    // With a linger time of zero, close(2) sends no FIN (man 7 socket).
-    const linger now{.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    sockaddr nowhere{};
-    nowhere.sa_family = AF_UNSPEC; // dissolves the association of a TCP socket (man 2 connect)
-    // A bare call: ThreadSanitizer takes connect() for the making of the descriptor, on which
-    // another thread may be receiving.
-    if (::syscall(SYS_connect, fd, &nowhere, sizeof nowhere) != 0)
-        ::shutdown(fd, SHUT_RDWR);
-}
-
-} // namespace
 
 const std::size_t connection_core::object_bytes = sizeof(connection_core);
 
 connection_core* connection_core::make(int fd, worker_io& io, assignment place, gone_hook on_gone) {
+    io.reserve_place();
     void* const memory = io.core_memory.take();
     return ::new (memory) connection_core(fd, io, std::move(place), std::move(on_gone));
 }
@@ -42,7 +26,7 @@ connection_core::connection_core(int fd, worker_io& io, assignment place, gone_h
               {.high_water_bytes = io.options.high_water_bytes,
                .low_water_bytes = io.options.low_water_bytes},
               *this),
-      linger_(*this), rest_over_(*this) {
+      linger_(*this), at_home_(*this) {
     receive_.fd = fd;
     receive_.group = &io.buffers;
     output_.open(fd);
@@ -55,8 +39,14 @@ void connection_core::open() {
 }
 
 void connection_core::start_receive() noexcept {
-    if (receive_.active || starved_ || paused_ || peer_closed() || life_ == life::ending)
+    if (receive_.active || starved_ || peer_closed() || life_ >= life::ending)
         return;
+    // For fill_more() what is unread already does not count.
+    const std::size_t limit = unread_limit();
+    const std::size_t held = growing_ ? later_.size() : unread_bytes();
+    if (held > limit / 2)
+        return; // until it has been consumed
+    receive_.room = static_cast<std::uint32_t>(limit - held);
     receive_.active = true;
     io_.reader.request(receive_, operation::want_arm);
 }
@@ -75,21 +65,22 @@ void connection_core::retry_receive() noexcept {
 
 void connection_core::received(std::int32_t result, std::uint32_t flags) noexcept {
     if ((flags & completion_flags::cancel_seen) != 0) {
+        ROTA_CHECK(cancel_pending_, "a cancel is seen once");
         cancel_pending_ = false;
-        if (life_ == life::ending) {
+        if (life_ == life::ending)
             advance_closing();
-        } else {
-            start_receive(); // it may have been consumed, and unpaused, meanwhile
-        }
         return;
     }
     if ((flags & completion_flags::buffer) != 0) {
         const auto buffer = static_cast<std::uint16_t>(flags >> completion_flags::buffer_shift);
         was_starved_ = false;
+        bool stored = true;
         if (result > 0 && life_ == life::open) {
-            store({io_.buffers.data(buffer), static_cast<std::size_t>(result)});
+            stored = store({io_.buffers.data(buffer), static_cast<std::size_t>(result)});
         }
         io_.buffers.give_back(buffer);
+        if (!stored)
+            abort(); // no memory: it is this connection that goes
     }
     if ((flags & completion_flags::more) == 0)
         receive_ended(result);
@@ -106,36 +97,55 @@ void connection_core::wake_reader() noexcept {
     end_rest();
 }
 
-void connection_core::store(std::string_view bytes) {
-    // Somebody may hold a view of what is there already: it stays where it is.
-    std::string& target = unread_.empty() ? unread_ : later_;
-    if (target.capacity() < bytes.size()) {
-        std::string fresh =
-            string_pool::take(std::max(bytes.size(), io_.options.receive_buffer_bytes));
-        fresh.append(target);
-        target = std::move(fresh);
-    }
-    target.append(bytes);
-    if (unread_bytes() > io_.options.max_unread_bytes && !paused_ && !growing_) {
-        paused_ = true;
-        cancel_receive();
+/// False if there is no memory for it.
+bool connection_core::store(std::string_view bytes) noexcept {
+    if (receive_error_ != 0)
+        return true; // it has been aborted: nobody is to see a stream with a gap
+    try {
+        append(bytes);
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
     }
 }
 
+void connection_core::append(std::string_view bytes) {
+    // The routine may hold a view of what is there already: it stays where it is.
+    std::string& target = unread_.empty() ? unread_ : later_;
+    const std::size_t wanted = target.size() + bytes.size();
+    if (target.capacity() < wanted) {
+        // It grows by doubling, but not beyond what may be unread.
+        const std::size_t more = std::max(io_.options.receive_buffer_bytes,
+                                          std::min(2 * target.capacity(), unread_limit()));
+        std::string fresh = string_pool::take(std::max(wanted, more));
+        if (target.empty()) {
+            target = std::move(fresh);
+        } else {
+            fresh.append(target);
+            target.swap(fresh);
+            string_pool::keep(fresh);
+        }
+    }
+    target.append(bytes);
+    ROTA_CHECK(target.size() <= unread_limit(), "no more has arrived than may be unread");
+}
+
 void connection_core::receive_ended(std::int32_t result) noexcept {
+    ROTA_CHECK(receive_.active, "a receive ends once");
     receive_.active = false;
     if (result == 0) {
         end_of_stream_ = true;
     } else if (result == -ENOBUFS || result == -ENOMEM) {
         starved_ = true;
         io_.add_starved(*this, std::exchange(was_starved_, true));
-    } else if (result < 0 && result != -ECANCELED && result != -EINTR) {
-        receive_error_ = -result;
+    } else if (result < 0 && result != -ECANCELED && result != -EINTR && receive_error_ == 0) {
+        receive_error_ = -result; // unless it has been aborted
     }
-    start_receive(); // if it ended for any other reason, such as a full completion queue
+    start_receive(); // if there is room for more, or it ended for another reason
 }
 
 void connection_core::consume(std::size_t bytes) noexcept {
+    ROTA_CHECK(may_be_used(), "a connection is used on its worker");
     consumed_ += bytes;
     if (consumed_ == unread_.size()) {
         unread_.clear();
@@ -147,11 +157,8 @@ void connection_core::consume(std::size_t bytes) noexcept {
             string_pool::keep(unread_);
         }
     }
-    if (paused_ && unread_bytes() <= io_.options.max_unread_bytes / 2) {
-        paused_ = false;
-        if (!cancel_pending_)
-            start_receive();
-    }
+    if (!receive_.active)
+        start_receive();
 }
 
 task<bool> connection_core::fill(deadline until, std::source_location where) {
@@ -180,9 +187,7 @@ task<bool> connection_core::fill_more(deadline until, std::source_location where
         if (end_of_stream_)
             co_return false;
         growing_ = true;
-        paused_ = false;
-        if (!cancel_pending_)
-            start_receive();
+        start_receive();
         try {
             auto arrival = reader_.wait("stream::fill", until, where);
             co_await arrival;
@@ -221,7 +226,7 @@ void connection_core::end_rest() noexcept {
     if (keeper_ == nullptr || std::exchange(rest_ending_, true))
         return;
     io_.home.timers().disarm(linger_);
-    io_.home.post(rest_over_);
+    io_.home.post(at_home_);
 }
 
 void connection_core::end_rest_by(std::chrono::steady_clock::time_point until) noexcept {
@@ -231,71 +236,15 @@ void connection_core::end_rest_by(std::chrono::steady_clock::time_point until) n
     io_.home.timers().arm(linger_, until);
 }
 
-void connection_core::rest_node::run(runnable& r) noexcept {
-    connection_core& core = static_cast<rest_node&>(r).core;
+void connection_core::home_node::run(runnable& r) noexcept {
+    connection_core& core = static_cast<home_node&>(r).core;
+    if (core.keeper_ == nullptr) {
+        core.close();
+        return;
+    }
     rest_keeper& keeper = *std::exchange(core.keeper_, nullptr);
     core.rest_ending_ = false;
     keeper.rest_over(core); // the core may be gone now
-}
-
-// --- Ending ---
-
-void connection_core::close() noexcept {
-    life_ = life::closing;
-    output_.close();
-    io_.home.timers().arm(linger_, deadline_after(io_.home.turn_time(), io_.options.linger));
-    advance_closing();
-}
-
-void connection_core::abort() noexcept {
-    if (life_ == life::ending) {
-        cancel_receive(); // should the shutdown not have ended it
-        return;
-    }
-    reset_socket(fd_);
-    receive_error_ = ECONNABORTED;
-    const bool handle_gone = life_ == life::closing;
-    output_.fail(ECONNABORTED);
-    cancel_receive();
-    wake_reader();
-    if (handle_gone)
-        advance_closing();
-}
-
-void connection_core::output_settled() noexcept {
-    if (life_ != life::open)
-        advance_closing();
-}
-
-void connection_core::advance_closing() noexcept {
-    if (!output_.settled())
-        return;
-    if (life_ == life::closing) {
-        life_ = life::ending;
-        io_.home.timers().disarm(linger_);
-        // A receive under way ends by the shutdown; without one close(2) says all there is to say.
-        const int how = receive_error_ == ECONNABORTED ? SHUT_RD : SHUT_RDWR;
-        if (receive_.active && ::shutdown(fd_, how) != 0)
-            cancel_receive();
-    }
-    if (receive_.active || cancel_pending_)
-        return;
-    if (starved_)
-        io_.remove_starved(*this);
-    io_.remove(*this);
-    // Where a ring still refers to the socket close(2) says nothing. (An abort waits for that
-    // ring.)
-    if (io_.reader.is_left() && receive_error_ != ECONNABORTED)
-        ::shutdown(fd_, SHUT_RDWR);
-    ::close(fd_);
-    io_.home.remove_connection();
-    slab& memory = io_.core_memory;
-    const assignment place = std::move(place_); // keeps the worker until all is over
-    gone_hook on_gone = std::move(on_gone_);
-    this->~connection_core();
-    memory.give_back(this);
-    if (on_gone)
-        on_gone();
 }
 
 } // namespace rota::io

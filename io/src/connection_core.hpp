@@ -10,9 +10,11 @@
 #include <rota/executor.hpp>
 #include <rota/io/connection.hpp>
 #include <rota/io/endpoint.hpp>
+#include <rota/io/send_patience.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/task.hpp>
 
+#include "handle_state.hpp"
 #include "operation.hpp"
 #include "output.hpp"
 #include "wait_point.hpp"
@@ -39,10 +41,13 @@ protected:
 /// the write side. The life of it, in order:
 ///
 /// - open: the handle exists; a receive is armed all the time, unless the peer has ended or too
-///   much lies unread;
-/// - closing: the handle is gone; queued bytes still leave, at most for the linger time;
+///   much lies unread. It is armed for as much as may still come, so the kernel keeps the rest;
+/// - closing: the handle is gone; queued bytes still leave, while the peer takes them;
 /// - ending: if a receive is under way, shutdown(2) gives the peer its FIN and ends the receive;
-/// - over: the last completion and the last cancel notice have come: close(2), delete.
+/// - draining: what the kernel still has is waited for in the same way, so that it counts as long
+///   as it is there; what the peer does not take is dropped by a reset;
+/// - over: the last completion and the last cancel notice have come: close(2), delete. With a
+///   handle that outlives the context the object stays, dead, until that goes.
 ///
 /// The descriptor is closed after the last completion only, so nothing of it can reach the number's
 /// next user.
@@ -64,6 +69,14 @@ public:
     /// The handle goes: see above. Under the baton.
     void close() noexcept;
     void abort() noexcept;
+    /// The same from whatever thread the handle goes on, for one that may be dead, too.
+    void let_go() noexcept;
+    /// The context stops: aborts. True if a handle was there still; it is dead in the end.
+    bool stop() noexcept;
+    /// Its peer, or, where that has no address, its own. Throws std::system_error.
+    [[nodiscard]] std::string describe() const;
+    /// Whether the handle has outlived it: all that it refers to is gone. Any thread.
+    [[nodiscard]] bool dead() const noexcept { return handle_.dead(); }
 
     [[nodiscard]] std::string_view buffered() const noexcept {
         return std::string_view(unread_).substr(consumed_);
@@ -95,7 +108,7 @@ public:
 
 private:
     friend class worker_io;
-    enum class life : std::uint8_t { open, closing, ending };
+    enum class life : std::uint8_t { open, closing, ending, draining, over };
 
     connection_core(int fd, worker_io& io, assignment place, gone_hook on_gone);
     ~connection_core() = default;
@@ -113,31 +126,42 @@ private:
         explicit linger_timer(connection_core& c) noexcept : timer(&fire), core(c) {}
         static void fire(timer& t) noexcept {
             connection_core& core = static_cast<linger_timer&>(t).core;
-            core.life_ == life::open ? core.end_rest() : core.abort();
+            core.life_ == life::open ? core.end_rest() : core.linger_on();
         }
         connection_core& core;
     };
-    struct rest_node : runnable {
-        explicit rest_node(connection_core& c) noexcept : runnable(&run), core(c) {}
+    /// For the end of a rest, and for that of a handle which has gone elsewhere: never both, since
+    /// what rests has no handle.
+    struct home_node : runnable {
+        explicit home_node(connection_core& c) noexcept : runnable(&run), core(c) {}
         static void run(runnable& r) noexcept;
         connection_core& core;
     };
 
     void received(std::int32_t result, std::uint32_t flags) noexcept;
     void wake_reader() noexcept;
-    void store(std::string_view bytes);
+    [[nodiscard]] bool store(std::string_view bytes) noexcept;
+    void append(std::string_view bytes);
     void receive_ended(std::int32_t result) noexcept;
     void start_receive() noexcept;
     void cancel_receive() noexcept;
     [[nodiscard]] std::size_t unread_bytes() const noexcept {
         return unread_.size() - consumed_ + later_.size();
     }
+    [[nodiscard]] std::size_t unread_limit() const noexcept { return io_.unread_limit; }
     void output_settled() noexcept override;
     /// Goes one step on towards the end; deletes the object at the end.
     void advance_closing() noexcept;
+    /// Looks whether the peer takes what is left; aborts if not.
+    void linger_on() noexcept;
+    [[nodiscard]] bool must_drain() const noexcept;
+    void end() noexcept;
+    [[nodiscard]] bool may_be_used() const noexcept {
+        return life_ == life::over || io_.home.is_held();
+    }
 
     worker_io& io_;
-    const int fd_;
+    int fd_; // -1: over
     assignment place_;
     gone_hook on_gone_;
 
@@ -149,20 +173,22 @@ private:
     std::size_t consumed_ = 0;
     int receive_error_ = 0;
     bool end_of_stream_ = false;
-    bool growing_ = false;        // fill_more() waits: however much is unread, more is wanted
-    bool paused_ = false;         // too much unread: not armed until it has been consumed
-    bool starved_ = false;        // in io_'s list
-    bool was_starved_ = false;    // the last time, too; nothing has arrived since
-    bool cancel_pending_ = false; // the read side has not yet seen a cancel
-    life life_ = life::open;      // here, as rest_ending_, for the sake of size
-    bool rest_ending_ = false;    // rest_over_ is queued
+    bool growing_ = false;            // fill_more() waits: however much is unread, more is wanted
+    bool starved_ = false;            // in io_'s list
+    bool was_starved_ = false;        // the last time, too; nothing has arrived since
+    bool cancel_pending_ = false;     // the read side has not yet seen a cancel
+    life life_ = life::open;          // here, as rest_ending_, for the sake of size
+    bool rest_ending_ = false;        // at_home_ is queued for it
+    handle_state handle_;             // any thread
+    std::uint16_t look_after_ms_ = 0; // while draining
 
     // -- sending
     output output_;
     linger_timer linger_;
+    send_patience patience_; // after the close
 
     // -- resting
-    rest_node rest_over_;
+    home_node at_home_;
     rest_keeper* keeper_ = nullptr; // null: it does not rest
     rest_memo memo_{};
 

@@ -1,15 +1,22 @@
 #include <rota/io/context.hpp>
 
+#include <sys/prctl.h>
+
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <exception>
-#include <future>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <system_error>
-#include <vector>
+#include <thread>
+#include <utility>
 
+#include <fmt/format.h>
+#include <rota/parker.hpp>
+#include <rota/stall_watch.hpp>
 #include <spdlog/spdlog.h>
 
 #include "parts.hpp"
@@ -22,13 +29,30 @@ constexpr unsigned write_ring_entries = 256;
 constexpr auto never = std::chrono::steady_clock::time_point::max();
 
 void log_error(const routine& r, std::exception_ptr error) {
+    const char* const what = r.error() ? "ended by" : "goes on after"; // every() does
     try {
         std::rethrow_exception(std::move(error));
     } catch (const std::exception& e) {
-        spdlog::error("routine {}#{} ended by an exception: {}", r.name(), r.id(), e.what());
+        spdlog::error("routine {}#{} {} an exception: {}", r.name(), r.id(), what, e.what());
     } catch (...) {
-        spdlog::error("routine {}#{} ended by an exception of unknown type", r.name(), r.id());
+        spdlog::error("routine {}#{} {} an exception of unknown type", r.name(), r.id(), what);
     }
+}
+
+/// Topology dedicated, behind a hand-over of so many completions. Where the threads share a core,
+/// those that are to answer go first: what comes meanwhile is received at once, instead of waking
+/// them for each. If they then had the core, and what came was neither little nor much, a pause
+/// makes the next hand-over larger, as network cards put their interrupts off.
+void give_way(std::size_t received) {
+    constexpr auto others_ran = std::chrono::microseconds(3); // if the yield takes so long
+    constexpr auto pause = std::chrono::microseconds(15);
+    constexpr std::size_t little = 8; // so few that a pause would keep their clients waiting
+    constexpr std::size_t much = 24;  // so many that a wake for them costs nothing that shows
+    const auto before = std::chrono::steady_clock::now();
+    std::this_thread::yield();
+    const bool shares_core = std::chrono::steady_clock::now() - before >= others_ran;
+    if (shares_core && received >= little && received < much)
+        std::this_thread::sleep_for(pause);
 }
 
 /// Topology per_worker: the worker sleeps in its own ring. The first wait of the thread makes it
@@ -77,7 +101,15 @@ void validate(const reactor_options& o) {
 } // namespace
 
 std::string_view to_string(topology t) noexcept {
-    return t == topology::split ? "split" : "per_worker";
+    switch (t) {
+    case topology::split:
+        return "split";
+    case topology::per_worker:
+        return "per_worker";
+    case topology::dedicated:
+        return "dedicated";
+    }
+    return "unknown";
 }
 
 std::string_view to_string(backend_kind b) noexcept {
@@ -127,13 +159,14 @@ context::parts::parts(const context_options& given, backend_kind kind, backend_s
     : options(given), backend(kind), source(std::move(from)) {
     validate(options.reactor);
     runtime_options for_workers{.workers = options.workers,
+                                .workers_max = options.workers_max,
                                 .batch_size = options.batch_size,
                                 .blocking_threads = options.blocking_threads,
                                 .blocking_nice = options.blocking_nice,
                                 .on_error = options.on_error ? options.on_error : log_error,
                                 .stall_limit = options.stall_limit,
                                 .on_stall = options.on_stall ? options.on_stall : log_stall};
-    if (options.reactor.topology == topology::split) {
+    if (options.reactor.topology != topology::per_worker) {
         make_sides(0);
         for_workers.on_tick = [this] { watch_receiving(); };
     } else {
@@ -147,9 +180,14 @@ context::parts::parts(const context_options& given, backend_kind kind, backend_s
 }
 
 void context::parts::make_sides(std::size_t index) {
-    reads[index] = std::make_unique<read_side>(source.make_read, options.reactor.inline_budget);
-    writes[index] =
-        std::make_unique<write_side>(source.make_write(), options.reactor.inline_send_bytes);
+    std::optional budget(options.reactor.inline_budget);
+    std::optional send_bytes(options.reactor.inline_send_bytes);
+    if (options.reactor.topology == topology::dedicated) {
+        budget.reset();
+        send_bytes.reset();
+    }
+    reads[index] = std::make_unique<read_side>(source.make_read, budget);
+    writes[index] = std::make_unique<write_side>(source.make_write(), send_bytes);
 }
 
 void context::parts::attach(worker& w) {
@@ -162,8 +200,16 @@ void context::parts::attach(worker& w) {
 }
 
 void context::parts::receive() {
+    const bool lends = options.reactor.topology != topology::dedicated;
+    if (!lends)
+        ::prctl(PR_SET_TIMERSLACK, 1); // ns: the pause of give_way() is to be as short as it says
     while (!stopping.load(std::memory_order_seq_cst)) {
-        reads[0]->turn(never, true);
+        const std::size_t received = reads[0]->turn(never, true);
+        if (!lends) { // no work was done here, so there is nothing to send
+            if (received != 0)
+                give_way(received);
+            continue;
+        }
         if (!reads[0]->is_driver()) {
             writes[0]->flush(); // what the lent run has written; the thread is done
             return;
@@ -173,48 +219,120 @@ void context::parts::receive() {
     }
 }
 
+/// Receives on a new thread, if that then `drives`.
+void context::parts::start_receiver(std::function<bool()> drives) {
+    receiver& next = receivers.emplace_back();
+    try {
+        next.thread = start_quiet_thread("rota-read", [this, &next, drives = std::move(drives)] {
+            if (drives())
+                receive();
+            next.ended.store(true, std::memory_order_release);
+        });
+    } catch (...) {
+        receivers.pop_back();
+        throw;
+    }
+}
+
+/// A thread takes over receiving: false if there is nothing to take over.
+bool context::parts::replace_receiver() {
+    struct handover {
+        parker done;
+        bool drives = false;
+        std::exception_ptr error;
+    };
+    const auto told = std::make_shared<handover>();
+    start_receiver([this, told] {
+        try {
+            told->drives = reads[0]->take_over();
+        } catch (...) {
+            told->error = std::current_exception();
+        }
+        const bool drives = told->drives;
+        told->done.notify();
+        return drives;
+    });
+    told->done.wait();
+    if (told->error)
+        std::rethrow_exception(told->error);
+    return told->drives;
+}
+
 /// On the watch's thread, which ends before the others do.
 void context::parts::watch_receiving() noexcept {
     if (!reads[0]->overstayed())
         return;
+    // The last one receives, and one that is stuck ends some time.
+    receivers.remove_if([](const receiver& r) { return r.ended.load(std::memory_order_acquire); });
     try {
-        auto taken = std::make_shared<std::promise<bool>>();
-        quiet_thread next = start_quiet_thread("rota-read", [this, taken] {
-            try {
-                const bool drives = reads[0]->take_over();
-                taken->set_value(drives);
-                if (!drives)
-                    return;
-            } catch (...) {
-                taken->set_exception(std::current_exception());
-                return;
-            }
-            receive();
-        });
-        former_read_threads.push_back(std::move(next));
-        if (taken->get_future().get()) {
-            std::swap(read_thread, former_read_threads.back());
+        if (replace_receiver()) {
+            said_so_ = false;
             spdlog::warn("a handler does not let go of the receiving thread: another one goes on{}",
-                         backend == backend_kind::io_uring ? ", by epoll from now on" : "");
-        } else {
-            former_read_threads.pop_back();
+                         backend == backend_kind::io_uring ? ", with a ring of its own" : "");
         }
     } catch (const std::exception& e) {
-        spdlog::error("a handler does not let go of the receiving thread, and no other can go on: "
-                      "{}",
-                      e.what());
+        if (!std::exchange(said_so_, true))
+            spdlog::error("a handler does not let go of the receiving thread, and no other can go "
+                          "on until this is over: {}",
+                          e.what());
     }
 }
 
 void context::parts::start() {
-    if (options.reactor.topology == topology::split) {
-        read_thread = start_quiet_thread("rota-read", [this] { receive(); });
+    if (options.reactor.topology != topology::per_worker) {
+        start_receiver([] { return true; });
         writes[0]->start_thread();
     }
     workers->start();
 }
 
-context::context(const context_options& options) : parts_(parts::on_kernel(options)) { run(); }
+void context::parts::report_strays() const noexcept {
+    std::size_t count = 0;
+    std::string names;
+    try {
+        for (const auto& io : per_worker) {
+            if (!io)
+                continue;
+            count += io->left_over().count;
+            for (const auto& [what, times] : io->left_over().named)
+                names += fmt::format("{}{} {} on worker {}", names.empty() ? "" : ", ", times, what,
+                                     io->home.index());
+        }
+    } catch (const std::bad_alloc&) {
+        names += "...";
+    }
+    if (count != 0)
+        spdlog::warn("stop: the program still held {} connections or listeners, which have been "
+                     "aborted: {}",
+                     count, names);
+}
+
+/// Throws it again, with what an operator can do about it.
+[[noreturn]] static void throw_with_cure(const std::system_error& e) {
+    const auto tell = [&e](const char* cure) {
+        throw std::system_error(e.code(), fmt::format("cannot start ({})", cure));
+    };
+    switch (e.code().value()) {
+    case EMFILE:
+        tell("raise the limit of open files (ulimit -n)");
+        break;
+    case ENFILE:
+        tell("raise the system's limit of open files (sysctl fs.file-max)");
+        break;
+    case EAGAIN: // of a thread
+        tell("raise the limit of threads (ulimit -u, or that of the container)");
+        break;
+    default:
+        break;
+    }
+    throw e;
+}
+
+context::context(const context_options& options) try : parts_(parts::on_kernel(options)) {
+    run();
+} catch (const std::system_error& e) {
+    throw_with_cure(e);
+}
 
 context::context(const context_options& options, backend_source backends)
     : parts_(std::make_unique<parts>(options, options.reactor.backend, std::move(backends))) {
@@ -258,15 +376,15 @@ void context::stop() {
         routines.request_stop_all();
     } while (!routines.wait_empty_for(std::chrono::milliseconds(10)));
     for (auto& io : parts_->per_worker) {
-        if (io)
-            io->request_abort_all();
+        if (io && io->home.places() != 0) // else it has no connection, and perhaps no thread
+            io->request_end();
     }
     parts_->workers->stop();
+    parts_->report_strays();
     parts_->stopping.store(true, std::memory_order_seq_cst);
-    if (parts_->read_thread.joinable()) {
+    if (!parts_->receivers.empty()) {
         parts_->reads[0]->wake();
-        parts_->read_thread.join();
-        parts_->former_read_threads.clear(); // joins them
+        parts_->receivers.clear(); // joins them
         parts_->writes[0]->stop();
     }
 }

@@ -98,10 +98,13 @@ endpoint endpoint::parse(std::string_view text) {
     if (text.starts_with("unix:"))
         return unix_path(text.substr(5));
     const auto colon = text.rfind(':');
-    if (colon == std::string_view::npos)
-        reject(text, "no port; write ADDRESS:PORT or unix:PATH");
-    const std::string_view host = text.substr(0, colon);
-    const std::string_view digits = text.substr(colon + 1);
+    const bool port_alone =
+        !text.empty() && (colon == 0 || colon == std::string_view::npos) &&
+        text.find_first_not_of("0123456789", colon == 0 ? 1 : 0) == std::string_view::npos;
+    if (colon == std::string_view::npos && !port_alone)
+        reject(text, "no port; write ADDRESS:PORT, a port alone, or unix:PATH");
+    const std::string_view host = port_alone ? "127.0.0.1" : text.substr(0, colon);
+    const std::string_view digits = colon == std::string_view::npos ? text : text.substr(colon + 1);
     if (host.find(':') != std::string_view::npos && host.front() != '[') {
         reject(text, "put the IPv6 address in brackets");
     }

@@ -21,7 +21,12 @@
 namespace rota::io {
 namespace {
 
-constexpr int receives_per_readiness = 16; // so that one fast sender does not hold up the others
+constexpr std::size_t events_max = 256;            // at once
+constexpr std::size_t receives_per_readiness = 16; // so that a fast sender does not hold up others
+
+// What is known of a descriptor in the kernel, where that is not what it is to report.
+constexpr std::uint32_t silent = EPOLLONESHOT; // it is there, and has been reported
+constexpr std::uint32_t in_doubt = EPOLLET;    // a call failed: it may be there, with what it had
 
 [[noreturn]] void fail(const char* what) {
     throw std::system_error(errno, std::system_category(), what);
@@ -29,18 +34,20 @@ constexpr int receives_per_readiness = 16; // so that one fast sender does not h
 
 class epoll_read_backend final : public read_backend {
 public:
-    explicit epoll_read_backend(std::shared_ptr<wake_event> wake)
-        : wake_(std::move(wake)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-        if (epoll_ < 0)
+    epoll_read_backend() {
+        if (epoll_.fd < 0)
             fail("epoll_create1");
-        epoll_event event{.events = EPOLLIN, .data = {.fd = wake_->fd()}};
-        ::epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_->fd(), &event);
+        // So that what has been reported, once in the case of a poll, is not lost for want of room.
+        done_.reserve(events_max * (receives_per_readiness + ends_per_descriptor));
+        epoll_event event{.events = EPOLLIN, .data = {.fd = wake_.fd()}};
+        if (::epoll_ctl(epoll_.fd, EPOLL_CTL_ADD, wake_.fd(), &event) != 0)
+            fail("epoll_ctl");
     }
-    ~epoll_read_backend() override { ::close(epoll_); }
 
     void enter_thread() override {}
 
     void arm(operation& op) override {
+        make_room();
         if (op.fd < 0) {
             complete(op, -EBADF, 0);
             return;
@@ -66,8 +73,10 @@ public:
 
     // What has ended already, but not been fetched by wait(), is not ended twice.
     void cancel(operation& op) override {
-        if (op.fd >= 0 && static_cast<std::size_t>(op.fd) < interests_.size() && waits(op))
+        if (op.fd >= 0 && static_cast<std::size_t>(op.fd) < interests_.size() && waits(op)) {
+            make_room();
             finish(op, -ECANCELED);
+        }
     }
 
     std::size_t wait(std::span<op_completion> out, time_point until) override {
@@ -79,18 +88,37 @@ public:
         return count;
     }
 
-    void wake() noexcept override { wake_->notify(); }
+    void wake() noexcept override { wake_.notify(); }
 
     void attach(buffer_group&) override {}
 
 private:
-    /// Who is interested in a descriptor: one that waits for input, one that
+    static constexpr std::size_t ends_per_descriptor = 2;
+
+    /// What is interested in a descriptor: one that waits for input, one that
     /// waits for room or a connection; a poll may be both.
     struct interest {
         operation* in = nullptr;
         operation* out = nullptr;
-        std::uint32_t registered = 0; // EPOLLONESHOT alone: known to the kernel, which is silent
+        std::uint32_t registered = 0; // with the kernel, or `silent` or `in_doubt`
     };
+
+    struct descriptor {
+        const int fd = ::epoll_create1(EPOLL_CLOEXEC);
+        descriptor() = default;
+        descriptor(const descriptor&) = delete;
+        descriptor& operator=(const descriptor&) = delete;
+        ~descriptor() {
+            if (fd >= 0)
+                ::close(fd);
+        }
+    };
+
+    /// For what arm() or cancel() ends, before either has changed anything.
+    void make_room() {
+        if (done_.capacity() - done_.size() < ends_per_descriptor)
+            done_.reserve(2 * done_.capacity());
+    }
 
     static std::uint32_t events_of(const operation& op) noexcept {
         switch (op.kind) {
@@ -129,20 +157,11 @@ private:
     void update(int fd) {
         interest& i = interests_[static_cast<std::size_t>(fd)];
         const std::uint32_t wanted = wanted_of(i);
-        if (wanted == i.registered || (wanted == 0 && i.registered == EPOLLONESHOT))
+        if (wanted == i.registered || (wanted == 0 && i.registered == silent))
             return;
-        epoll_event event{.events = wanted, .data = {.fd = fd}};
-        const int how = wanted == 0         ? EPOLL_CTL_DEL
-                        : i.registered == 0 ? EPOLL_CTL_ADD
-                                            : EPOLL_CTL_MOD;
-        i.registered = wanted;
-        if (::epoll_ctl(epoll_, how, fd, &event) == 0 || wanted == 0)
-            return;
-        // The number is another descriptor's by now: what was known to the kernel has been closed.
-        if (errno == ENOENT && ::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0)
-            return;
-        const int error = errno;
-        i.registered = 0;
+        const int error = tell_kernel(fd, i, wanted);
+        if (error == 0 || wanted == 0)
+            return; // what is reported all the same is taken out then
         operation* const in = std::exchange(i.in, nullptr);
         operation* const out = std::exchange(i.out, nullptr);
         for (operation* const op : {in, out == in ? nullptr : out}) {
@@ -154,37 +173,54 @@ private:
         }
     }
 
+    /// 0, or an errno value.
+    int tell_kernel(int fd, interest& i, std::uint32_t wanted) const noexcept {
+        epoll_event event{.events = wanted, .data = {.fd = fd}};
+        const auto call = [&](int how) noexcept {
+            return ::epoll_ctl(epoll_.fd, how, fd, &event) == 0 ? 0 : errno;
+        };
+        int error = i.registered == 0 ? call(EPOLL_CTL_ADD)
+                    : wanted == 0     ? call(EPOLL_CTL_DEL)
+                                      : call(EPOLL_CTL_MOD);
+        if (error == ENOENT || error == EBADF) {
+            // What was known to the kernel has been closed; the number may be another's by now.
+            i.registered = 0;
+            if (error == ENOENT && wanted != 0)
+                error = call(EPOLL_CTL_ADD);
+        }
+        if (error == 0) {
+            i.registered = wanted;
+        } else if (i.registered != 0) {
+            i.registered = in_doubt;
+        }
+        return error;
+    }
+
     void complete(operation& op, std::int32_t result, std::uint32_t flags) {
         done_.push_back({.op = &op, .result = result, .flags = flags});
     }
 
     /// The last completion of `op`, which is interested no more.
-    void finish(operation& op, std::int32_t result) {
+    void finish(operation& op, std::int32_t result, std::uint32_t flags = 0) {
         interest& i = interest_of(op);
         if (i.in == &op)
             i.in = nullptr;
         if (i.out == &op)
             i.out = nullptr;
         update(op.fd);
-        complete(op, result, 0);
+        complete(op, result, flags);
     }
 
     bool start_connect(operation& op) {
-        const int flags = ::fcntl(op.fd, F_GETFL);
-        ::fcntl(op.fd, F_SETFL, flags | O_NONBLOCK);
-        if (::connect(op.fd, op.address, op.address_length) == 0) {
-            complete(op, 0, 0);
-            return false;
-        }
-        // EALREADY: another backend has begun it.
-        if (errno == EINPROGRESS || errno == EALREADY)
+        const int error = go_on_connecting(op);
+        if (error == EINPROGRESS)
             return true;
-        complete(op, errno == EISCONN ? 0 : -errno, 0);
+        complete(op, -error, 0);
         return false;
     }
 
     void poll(time_point until) {
-        std::array<epoll_event, 256> events{};
+        std::array<epoll_event, events_max> events{};
         int limit_ms = -1;
         if (until != time_point::max()) {
             const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
@@ -192,21 +228,23 @@ private:
             limit_ms = static_cast<int>(std::clamp<std::int64_t>(rest.count(), 0, 3'600'000));
         }
         const int count =
-            ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), limit_ms);
+            ::epoll_wait(epoll_.fd, events.data(), static_cast<int>(events.size()), limit_ms);
         for (int i = 0; i < count; ++i)
             handle(events[static_cast<std::size_t>(i)]);
     }
 
     void handle(const epoll_event& event) {
         const int fd = event.data.fd;
-        if (fd == wake_->fd()) {
+        if (fd == wake_.fd()) {
             std::uint64_t counter = 0;
             [[maybe_unused]] const auto got = ::read(fd, &counter, sizeof counter);
             return;
         }
         const auto index = static_cast<std::size_t>(fd);
         if ((interests_[index].registered & EPOLLONESHOT) != 0)
-            interests_[index].registered = EPOLLONESHOT;
+            interests_[index].registered = silent;
+        if (interests_[index].registered == in_doubt)
+            update(fd);
         const std::uint32_t failed = EPOLLERR | EPOLLHUP;
         if (operation* const op = interests_[index].in;
             op != nullptr && (event.events & ((events_of(*op) & ~EPOLLOUT) | failed)) != 0) {
@@ -219,7 +257,7 @@ private:
         if (operation* const op = interests_[index].out;
             op != nullptr && (event.events & (EPOLLOUT | failed)) != 0) {
             if (op->kind == op_kind::connect) {
-                finish(*op, connect_result(fd));
+                finish(*op, end_connect(fd));
             } else {
                 finish_poll(*op, event.events);
             }
@@ -230,28 +268,25 @@ private:
         finish(op, static_cast<std::int32_t>(events & (op.poll_events | EPOLLERR | EPOLLHUP)));
     }
 
-    static std::int32_t connect_result(int fd) {
-        int error = 0;
-        socklen_t length = sizeof error;
-        ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-        ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-        return -error;
-    }
-
     void receive(operation& op) {
-        for (int i = 0; i < receives_per_readiness; ++i) {
+        for (std::size_t i = 0; i < receives_per_readiness; ++i) {
             const std::uint16_t buffer = op.group->take();
             if (buffer == buffer_group::none) {
                 finish(op, -ENOBUFS);
                 return;
             }
-            const ssize_t got =
-                ::recv(op.fd, op.group->data(buffer), op.group->bytes_each(), MSG_DONTWAIT);
+            const std::size_t size = std::min<std::size_t>(op.group->bytes_each(), op.room);
+            const ssize_t got = ::recv(op.fd, op.group->data(buffer), size, MSG_DONTWAIT);
             if (got > 0) {
-                complete(op, static_cast<std::int32_t>(got),
-                         completion_flags::more | completion_flags::buffer |
-                             std::uint32_t{buffer} << completion_flags::buffer_shift);
-                if (static_cast<std::size_t>(got) < op.group->bytes_each())
+                op.room -= static_cast<std::uint32_t>(got);
+                const auto with = completion_flags::buffer | std::uint32_t{buffer}
+                                                                 << completion_flags::buffer_shift;
+                if (op.room == 0) {
+                    finish(op, static_cast<std::int32_t>(got), with);
+                    return;
+                }
+                complete(op, static_cast<std::int32_t>(got), completion_flags::more | with);
+                if (static_cast<std::size_t>(got) < size)
                     return;
                 continue;
             }
@@ -264,8 +299,8 @@ private:
         }
     }
 
-    const std::shared_ptr<wake_event> wake_;
-    int epoll_;
+    const wake_event wake_;
+    const descriptor epoll_;
     std::vector<interest> interests_; // by descriptor
     std::vector<op_completion> done_;
 };
@@ -295,16 +330,28 @@ wake_event::~wake_event() { ::close(fd_); }
 
 void wake_event::notify() const noexcept {
     const std::uint64_t one = 1;
-    // Blocks only with a full counter, which somebody who is woken empties.
+    // Blocks only with a full counter, which a woken thread empties.
     [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
 }
 
-std::unique_ptr<read_backend> make_epoll_read_backend() {
-    return make_epoll_read_backend(std::make_shared<wake_event>());
+int go_on_connecting(const operation& op) noexcept {
+    ::fcntl(op.fd, F_SETFL, ::fcntl(op.fd, F_GETFL) | O_NONBLOCK);
+    if (::connect(op.fd, op.address, op.address_length) == 0 || errno == EISCONN)
+        return 0;
+    return errno == EALREADY ? EINPROGRESS : errno;
 }
 
-std::unique_ptr<read_backend> make_epoll_read_backend(std::shared_ptr<wake_event> wake) {
-    return std::make_unique<epoll_read_backend>(std::move(wake));
+std::int32_t end_connect(int fd) noexcept {
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        error = errno;
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return -error;
+}
+
+std::unique_ptr<read_backend> make_epoll_read_backend() {
+    return std::make_unique<epoll_read_backend>();
 }
 
 std::unique_ptr<write_backend> make_syscall_write_backend() {

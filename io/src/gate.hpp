@@ -4,12 +4,13 @@
 #include <mutex>
 #include <source_location>
 
+#include <rota/check.hpp>
 #include <rota/list_awaiter.hpp>
 #include <rota/wait_list.hpp>
 
 namespace rota::io {
 
-/// Counts who is inside: enter() waits while `limit` are, empty() waits until nobody is. Any
+/// Counts what is inside: enter() waits while `limit` are, empty() waits until none is. Any
 /// thread.
 class gate {
 public:
@@ -38,6 +39,11 @@ public:
         const bool entering_;
     };
 
+    /// Goes in, whatever the limit.
+    void enter_now() noexcept {
+        const std::lock_guard guard(lock_);
+        ++inside_;
+    }
     /// Goes in, first come first served. Throws operation_cancelled, and is not inside then.
     awaiter enter(std::source_location where = std::source_location::current()) noexcept {
         return {*this, entering_, true, "connection limit", where};
@@ -51,6 +57,7 @@ public:
         waiter* emptied = nullptr;
         {
             const std::lock_guard guard(lock_);
+            ROTA_CHECK(inside_ > 0, "a place is given back once");
             next = entering_.pop_front(); // takes over the place
             if (next == nullptr && --inside_ == 0)
                 emptied = emptying_.release();

@@ -4,7 +4,6 @@
 #include <deque>
 #include <system_error>
 
-#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bind_failure.hpp"
 #include "connection_core.hpp"
+#include "handle_state.hpp"
 #include "operation.hpp"
 #include "wait_point.hpp"
 #include "worker_io.hpp"
@@ -24,14 +25,10 @@ namespace {
 constexpr unsigned accepts_in_a_row = 16; // then the worker's other clients have their turn
 constexpr std::size_t backlog_taken_at_close = 4096;
 constexpr auto retry_after = std::chrono::milliseconds(50);
+constexpr int unsent_bytes_max = 131'072; // in the kernel, beyond what the client has room for
 
-[[noreturn]] void fail(const endpoint& address, const char* what) {
-    throw std::system_error(errno, std::system_category(),
-                            fmt::format("{} {}", what, address.to_string()));
-}
-
-void set_option(int fd, int level, int name, int value) noexcept {
-    ::setsockopt(fd, level, name, &value, sizeof value);
+bool set_option(int fd, int level, int name, int value) noexcept {
+    return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
 /// A socket file that outlived its server makes bind() fail: remove it if nobody answers there.
@@ -48,27 +45,31 @@ void remove_stale_socket(const endpoint& address) {
 }
 
 accepted_socket open_listener(const endpoint& address, const listen_options& options) {
-    // Who was there when it became readable may be gone by the time of the accept, which then must
-    // not block.
+    // A client that was there when it became readable may be gone by the time of the accept, which
+    // then must not block.
     accepted_socket s(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (s.get() < 0)
-        fail(address, "cannot listen on");
+        throw_bind_failure(address, "cannot listen on", SOCK_STREAM);
     if (address.family() != AF_UNIX) {
         set_option(s.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-        if (options.reuse_port)
-            set_option(s.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+        if (options.reuse_port && !set_option(s.get(), SOL_SOCKET, SO_REUSEPORT, 1))
+            throw_bind_failure(address, "cannot share", SOCK_STREAM);
         // Inherited by what is accepted: no system call for each connection.
         if (options.no_delay)
             set_option(s.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+        // So is this: what a client does not take stays in the queue, which has its bound.
+        set_option(s.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent_bytes_max);
     }
-    if (address.family() == AF_INET6) {
-        set_option(s.get(), IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6_only ? 1 : 0);
+    // Or it would listen where it is not to.
+    if (address.family() == AF_INET6 &&
+        !set_option(s.get(), IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6_only ? 1 : 0)) {
+        throw_bind_failure(address, "cannot listen on", SOCK_STREAM);
     }
     if (address.family() == AF_UNIX)
         remove_stale_socket(address);
     if (::bind(s.get(), address.address(), address.length()) != 0 ||
         ::listen(s.get(), options.backlog) != 0) {
-        fail(address, "cannot listen on");
+        throw_bind_failure(address, "cannot listen on", SOCK_STREAM);
     }
     return s;
 }
@@ -94,7 +95,7 @@ private:
     struct stat mine_ {};
 };
 
-/// Errors that are one client's, who is gone: the next one may be had at once (man 2 accept). All
+/// Errors that are one client's, which is gone: the next one may be had at once (man 2 accept). All
 /// others may last, so accepting again at once could be for ever.
 bool is_of_one_client(int error) noexcept {
     switch (error) {
@@ -127,14 +128,15 @@ accepted_socket::~accepted_socket() {
         ::close(fd_);
 }
 
-/// The state of a listener, and the poll that tells when somebody waits in its backlog; outlives it
+/// The state of a listener, and the poll that tells when a client waits in its backlog; outlives it
 /// until the kernel has given that back. The baton holder of its worker owns it.
-struct listener::core final : operation {
-    core(worker_io& w, accepted_socket s, assignment p)
-        : operation(op_kind::poll, w.home), io(w), socket(std::move(s)), file(local()),
+struct listener::core final : operation, handle_core {
+    core(worker_io& w, accepted_socket s, const endpoint& where, assignment p)
+        : operation(op_kind::poll, w.home), io(w), socket(std::move(s)), file(where),
           place(std::move(p)) {
         fd = socket.get();
         poll_events = POLLIN;
+        io.add(*this);
     }
 
     std::optional<accepted_socket> take() noexcept {
@@ -173,7 +175,12 @@ struct listener::core final : operation {
         io.reader.request(*this, want_arm);
     }
 
-    void complete(std::int32_t result, std::uint32_t) noexcept override {
+    void complete(std::int32_t result, std::uint32_t flags) noexcept override {
+        if ((flags & completion_flags::cancel_seen) != 0) {
+            cancel_pending = false;
+            end_if_orphaned();
+            return;
+        }
         active = false;
         if (result < 0 && !closed)
             pause(-result);
@@ -184,18 +191,63 @@ struct listener::core final : operation {
     /// Accepts no more for a while.
     void pause(int error) noexcept {
         if (trouble != error) {
-            spdlog::warn("accept: {}; trying again every {} ms",
-                         std::generic_category().message(error), retry_after.count());
+            try {
+                spdlog::warn("accept: {}; trying again every {} ms",
+                             std::generic_category().message(error), retry_after.count());
+            } catch (const std::bad_alloc&) { // nor is there memory to say so
+            }
         }
         trouble = error;
         if (!retry.armed())
             io.home.timers().arm(retry, io.home.turn_time() + retry_after);
     }
 
+    /// Nobody accepts any more.
+    void orphan() noexcept {
+        close();
+        let_in.clear();
+        orphaned = true;
+        end_if_orphaned();
+    }
+
     void end_if_orphaned() noexcept {
-        if (orphaned && !active)
+        if (!orphaned || active || cancel_pending)
+            return;
+        io.remove(*this);
+        acceptor.end();
+        socket = accepted_socket(-1);
+        const assignment last = std::move(place);
+        if (!handle.outlived())
             delete this;
     }
+
+    /// The handle goes, on any thread: see connection_core::let_go().
+    void let_go() noexcept {
+        const bool at_home = worker::current() == &home;
+        if (at_home && handle.held()) {
+            orphan();
+        } else if (handle.let_go_elsewhere()) {
+            io.home.post(orphaning);
+        } else if (!handle.let_go_stray()) {
+            delete this;
+        }
+    }
+
+    bool stop() noexcept override {
+        if (orphaned || !handle.make_stray())
+            return false;
+        orphan();
+        return true;
+    }
+    [[nodiscard]] std::string describe() const override {
+        return "listening on " + local().to_string();
+    }
+
+    struct orphan_node : runnable {
+        explicit orphan_node(core& c) noexcept : runnable(&run), self(c) {}
+        static void run(runnable& r) noexcept { static_cast<orphan_node&>(r).self.orphan(); }
+        core& self;
+    };
 
     /// Clients that the kernel has let in already are not turned away.
     void take_backlog() noexcept {
@@ -207,7 +259,7 @@ struct listener::core final : operation {
                 let_in.push_back(std::move(client));
             }
         } catch (const std::bad_alloc&) {
-            spdlog::warn("accept: no memory for those who wait");
+            spdlog::warn("accept: no memory for those that wait");
         }
     }
 
@@ -218,8 +270,12 @@ struct listener::core final : operation {
         take_backlog();
         closed = true;
         io.home.timers().disarm(retry);
-        file.remove();             // while nobody can take it for stale
-        ::shutdown(fd, SHUT_RDWR); // which ends the poll
+        file.remove(); // while nobody can take it for stale
+        // Which ends the poll.
+        if (::shutdown(fd, SHUT_RDWR) != 0 && active) {
+            cancel_pending = true;
+            io.reader.request(*this, want_cancel);
+        }
         acceptor.wake();
     }
 
@@ -232,7 +288,8 @@ struct listener::core final : operation {
     [[nodiscard]] endpoint local() const {
         sockaddr_storage name{};
         socklen_t length = sizeof name;
-        ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length);
+        if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length) != 0)
+            throw std::system_error(errno, std::system_category(), "getsockname");
         return endpoint::from(reinterpret_cast<sockaddr*>(&name), length);
     }
 
@@ -243,39 +300,38 @@ struct listener::core final : operation {
     std::deque<accepted_socket> let_in; // before the close, and not yet taken
     wait_point acceptor{io.home};
     retry_timer retry{*this};
+    orphan_node orphaning{*this};
+    handle_state handle; // any thread
     bool closed = false;
+    bool cancel_pending = false;
     bool orphaned = false;
     unsigned in_a_row = 0; // accepted since the last watch()
     int trouble = 0;       // what the last accept failed with, if it may last
 };
 
 listener::listener(context& ctx, worker& home, const endpoint& address, listen_options options)
-    : core_(new core(ctx.io_of(home), open_listener(address, options), assignment(home))) {}
-
-listener::~listener() {
-    core_->close();
-    core_->let_in.clear();
-    core_->orphaned = true;
-    core_->end_if_orphaned();
+    : core_(new core(ctx.io_of(home), open_listener(address, options), address, assignment(home))) {
 }
+
+listener::~listener() { core_->let_go(); }
 
 std::optional<accepted_socket> listener::try_accept() noexcept { return core_->take(); }
 
-task<void> listener::ready(std::source_location where) {
+task<void> listener::ready(deadline until, std::source_location where) {
     core& c = *core_;
     if (!c.closed) {
         c.watch();
-        auto arrival = c.acceptor.wait("listener::accept", {}, where);
+        auto arrival = c.acceptor.wait("listener::accept", until, where);
         co_await arrival;
     }
     if (c.closed && c.let_in.empty())
         throw std::system_error(ECANCELED, std::system_category(), "accept");
 }
 
-task<accepted_socket> listener::accept(std::source_location where) {
+task<accepted_socket> listener::accept(deadline until, std::source_location where) {
     std::optional<accepted_socket> next = try_accept();
     while (!next) {
-        co_await ready(where);
+        co_await ready(until, where);
         next = try_accept();
     }
     co_return std::move(*next);

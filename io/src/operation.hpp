@@ -17,7 +17,8 @@ class worker;
 namespace rota::io {
 
 enum class op_kind : std::uint8_t {
-    receive, ///< multishot into the buffers of `group`; a final result 0 is the end of the stream
+    receive, ///< into the buffers of `group`, again and again until `room` bytes have been
+             ///< delivered or sooner; a final result 0 is the end of the stream
     poll,    ///< one shot: poll events
     connect, ///< one shot
 };
@@ -49,7 +50,11 @@ struct operation : completion_handler {
     buffer_group* group = nullptr;     // receive
     const sockaddr* address = nullptr; // connect
     socklen_t address_length = 0;      // connect
-    std::uint32_t poll_events = 0;     // poll
+    union {
+        std::uint32_t poll_events = 0; // poll
+        /// receive: bytes that it may still deliver, not 0; counted down by the backend
+        std::uint32_t room;
+    };
 
     // -- any thread: what has been asked of the read side and not yet been looked at
     struct link : runnable {
@@ -57,12 +62,13 @@ struct operation : completion_handler {
         operation& op;
         static void nothing(runnable&) noexcept {}
     } node;
-    enum : std::uint32_t { want_arm = 1, want_cancel = 2 };
+    enum : std::uint32_t { want_arm = 1, want_cancel = 2, want_end = 4 };
     std::atomic<std::uint32_t> wanted{0};
 
     // -- the read side's driver
     bool armed = false;
-    bool cancelling = false; // while armed: the backend has been asked to end it
+    bool cancelling = false;   // while armed: the backend has been asked to end it
+    bool carried_over = false; // a backend that has been left has begun it
     operation* previous_armed = nullptr;
     operation* next_armed = nullptr;
 

@@ -5,9 +5,12 @@
 #include <chrono>
 #include <utility>
 
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <rota/check.hpp>
 #include <rota/worker.hpp>
 
 #include "read_side.hpp"
@@ -19,13 +22,17 @@ namespace {
 
 constexpr std::size_t append_limit = 16'384; // small writes gather in one string up to this size
 constexpr std::size_t spare_limit = 512;     // an idle connection keeps no more than this
-constexpr std::size_t vectors_per_send = 64;
 constexpr auto retry_after = std::chrono::milliseconds(50);
 
 /// The kernel is short of memory: no fault of the connection, and no readiness announces its end.
 bool is_shortage(std::int32_t result) noexcept { return result == -ENOBUFS || result == -ENOMEM; }
 
 } // namespace
+
+std::uint64_t untaken_bytes(int fd) noexcept {
+    int bytes = 0;
+    return ::ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
+}
 
 output::writable_op::writable_op(output& o, worker& owner) noexcept
     : operation(op_kind::poll, owner), out(o) {
@@ -52,6 +59,12 @@ void output::open(int fd) noexcept {
     writable_.fd = fd;
 }
 
+send_progress output::progress() const noexcept {
+    const std::lock_guard guard(lock_);
+    const auto in_kernel = std::min<std::uint64_t>(untaken_bytes(fd_), sent_bytes_);
+    return {.taken = sent_bytes_ - in_kernel, .left = queued_bytes_ + in_kernel};
+}
+
 int output::error() const noexcept {
     const std::lock_guard guard(lock_);
     return error_;
@@ -65,9 +78,9 @@ bool output::hand_to_writer_locked() noexcept {
 }
 
 void output::append_locked(std::string_view bytes) {
-    queued_bytes_ += bytes.size();
     if (!pending_.empty() && pending_.back().size() + bytes.size() <= append_limit) {
         pending_.back().append(bytes);
+        queued_bytes_ += bytes.size(); // behind what may throw, here and below
         return;
     }
     std::string fresh = std::move(spare_);
@@ -75,13 +88,14 @@ void output::append_locked(std::string_view bytes) {
         fresh = string_pool::take(bytes.size());
     fresh.assign(bytes);
     pending_.push_back(std::move(fresh));
+    queued_bytes_ += bytes.size();
 }
 
 bool output::queue(std::string_view bytes, bool force) {
     bool hand_over = false;
     {
         const std::lock_guard guard(lock_);
-        if (error_ != 0 || shutdown_wanted_)
+        if (error_ != 0 || tail_ != tail::open)
             return false;
         if (!force && queued_bytes_ + bytes.size() > limits_.high_water_bytes)
             return false;
@@ -100,15 +114,15 @@ bool output::queue_owned(std::string&& bytes) {
     const std::size_t size = bytes.size();
     {
         const std::lock_guard guard(lock_);
-        if (error_ != 0 || shutdown_wanted_)
+        if (error_ != 0 || tail_ != tail::open)
             return false;
         if (bytes.empty())
             return true;
         if (size < append_limit / 4) {
             append_locked(bytes);
         } else {
-            queued_bytes_ += size;
             pending_.push_back(std::move(bytes));
+            queued_bytes_ += size;
         }
         hand_over = hand_to_writer_locked();
     }
@@ -117,11 +131,27 @@ bool output::queue_owned(std::string&& bytes) {
     return true;
 }
 
+void output::cut() noexcept {
+    const std::lock_guard guard(lock_);
+    if (tail_ == tail::open)
+        tail_ = tail::cut;
+}
+
+bool output::is_cut() const noexcept {
+    const std::lock_guard guard(lock_);
+    return tail_ == tail::cut;
+}
+
+bool output::is_below_high_water() const noexcept {
+    const std::lock_guard guard(lock_);
+    return error_ != 0 || queued_bytes_ <= limits_.high_water_bytes;
+}
+
 void output::shutdown() noexcept {
     const std::lock_guard guard(lock_);
-    if (shutdown_wanted_ || error_ != 0)
+    if (tail_ == tail::end || error_ != 0)
         return;
-    shutdown_wanted_ = true;
+    tail_ = tail::end;
     if (!with_writer_)
         ::shutdown(fd_, SHUT_WR);
 }
@@ -203,7 +233,7 @@ void output::prepare(send_request& request, std::vector<iovec>& vectors) {
     const std::size_t first = vectors.size();
     std::size_t offset = sending_offset_;
     asked_ = 0;
-    const std::size_t last = std::min(sending_.size(), sending_index_ + vectors_per_send);
+    const std::size_t last = std::min(sending_.size(), sending_index_ + vectors_max);
     for (std::size_t i = sending_index_; i < last; ++i) {
         vectors.push_back(
             {.iov_base = sending_[i].data() + offset, .iov_len = sending_[i].size() - offset});
@@ -247,8 +277,12 @@ output::next_step output::sent(std::int32_t result) noexcept {
     const bool took_all = result >= 0 && static_cast<std::size_t>(result) == asked_;
     {
         const std::lock_guard guard(lock_);
-        if (result > 0)
+        if (result > 0) {
+            ROTA_CHECK(static_cast<std::size_t>(result) <= queued_bytes_,
+                       "no more is sent than is queued");
             queued_bytes_ -= static_cast<std::size_t>(result);
+            sent_bytes_ += static_cast<std::uint64_t>(result);
+        }
         short_of_memory_ = is_shortage(result) && error_ == 0;
         if (result < 0 && result != -EAGAIN && result != -EINTR && !short_of_memory_ && error_ == 0)
             error_ = -result;
@@ -269,7 +303,8 @@ output::next_step output::sent(std::int32_t result) noexcept {
         if (queued_bytes_ == 0)
             empty = empty_waiters_.release();
         if (next == next_step::done) {
-            if (shutdown_wanted_ && error_ == 0)
+            ROTA_CHECK(queued_bytes_ == 0, "nothing is queued once all has been sent");
+            if (tail_ == tail::end && error_ == 0)
                 ::shutdown(fd_, SHUT_WR);
             with_writer_ = false;
             drained = closed_;

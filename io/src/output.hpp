@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <rota/io/stream.hpp>
 #include <rota/list_awaiter.hpp>
 #include <rota/runnable.hpp>
 #include <rota/timer_wheel.hpp>
@@ -20,6 +21,10 @@ namespace rota::io {
 
 class read_side;
 class write_side;
+
+/// What the kernel keeps of what a socket was given until the peer has taken it (man 7 tcp,
+/// SIOCOUTQ). An end of the stream that is on its way counts as a byte.
+[[nodiscard]] std::uint64_t untaken_bytes(int fd) noexcept;
 
 struct output_limits {
     std::size_t high_water_bytes;
@@ -59,8 +64,14 @@ public:
     /// (unless `force`) or the output has failed.
     bool queue(std::string_view bytes, bool force);
     bool queue_owned(std::string&& bytes);
+    /// What the peer has taken, and what it has not: here or in the kernel.
+    [[nodiscard]] send_progress progress() const noexcept;
     /// The errno value with which sending failed, or 0.
     [[nodiscard]] int error() const noexcept;
+    /// No more may be queued, because what is queued ends with a part of something.
+    void cut() noexcept;
+    [[nodiscard]] bool is_cut() const noexcept;
+    [[nodiscard]] bool is_below_high_water() const noexcept;
     void shutdown() noexcept;
     /// Drops what is queued and fails with `error`; nothing more is sent.
     void fail(int error) noexcept;
@@ -95,6 +106,13 @@ public:
 
 private:
     friend class write_side;
+
+    /// At most so many pieces in one send.
+    static constexpr std::size_t vectors_max = 64;
+
+    /// What is behind the last byte: more may come; nothing may, because a part of something is
+    /// missing; the end of the stream.
+    enum class tail : std::uint8_t { open, cut, end };
 
     /// What the write side does with it next.
     enum class next_step { done, send_more, wait_until_writable, wait_for_memory };
@@ -149,9 +167,10 @@ private:
     std::vector<std::string> pending_;
     std::string spare_;            // a small string that keeps its memory for the next write
     std::size_t queued_bytes_ = 0; // pending and being sent
+    std::uint64_t sent_bytes_ = 0; // handed to the kernel
     int error_ = 0;
     bool with_writer_ = false;
-    bool shutdown_wanted_ = false;
+    tail tail_ = tail::open;
     bool closed_ = false;
     wait_list below_waiters_;
     wait_list empty_waiters_;

@@ -2,10 +2,11 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <rota/io/context.hpp>
 #include <rota/quiet_thread.hpp>
@@ -26,6 +27,8 @@ struct context::parts {
     /// std::invalid_argument for the options, and std::runtime_error.
     static std::unique_ptr<parts> on_kernel(const context_options& given);
     void start();
+    /// Says what handles the program still held at the end, if any.
+    void report_strays() const noexcept;
 
     const context_options options;
     std::string why_not; // why it is not io_uring, if that was wanted
@@ -38,15 +41,23 @@ struct context::parts {
     std::optional<runtime> workers;
 
     // split
-    quiet_thread read_thread;
-    std::vector<quiet_thread> former_read_threads; // stuck in a handler, or ended
+    struct receiver {
+        quiet_thread thread;
+        std::atomic<bool> ended{false};
+    };
+    /// The last one receives; those before it are stuck in a handler, or have ended.
+    std::list<receiver> receivers;
     std::atomic<bool> stopping{false};
     std::atomic<bool> stopped{false};
 
 private:
+    bool said_so_ = false; // that nobody could take over; the watch's
+
     void make_sides(std::size_t index);
     void receive();
     void watch_receiving() noexcept;
+    [[nodiscard]] bool replace_receiver();
+    void start_receiver(std::function<bool()> drives);
     void attach(worker& w);
 };
 

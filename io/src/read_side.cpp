@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
+#include <new>
 #include <span>
 #include <system_error>
 #include <utility>
 
+#include <rota/check.hpp>
 #include <spdlog/spdlog.h>
 
 namespace rota::io {
@@ -13,27 +16,18 @@ namespace {
 
 thread_local const read_side* driven_here = nullptr;
 
-/// How long the work of one worker may keep the receiving thread from its ring before the rest goes
-/// to the worker.
-constexpr auto lent_run_limit = std::chrono::microseconds(200);
-
 /// More workers than this that are posted to between two turns are woken at once.
 constexpr std::size_t posted_max = 64;
 
-/// After a lent run that took so long that somebody else had to go on, the worker runs on its own
-/// thread for a while.
-constexpr auto kept_off_for = std::chrono::minutes(1);
-constexpr int times_seen_max = 5;
-
-constexpr std::uint64_t run_under_way = 1;
-constexpr std::uint64_t one_run = 2;
-constexpr std::uint64_t one_driver = std::uint64_t{1} << 48;
+/// Before what lacked memory is tried again.
+constexpr auto pause_when_short = std::chrono::milliseconds(5);
 
 } // namespace
 
-read_side::read_side(backend_factory make_backend, std::chrono::nanoseconds inline_budget)
-    : make_backend_(std::move(make_backend)), backend_(make_backend_()), to_wake_(backend_.get()),
-      inline_budget_(inline_budget) {
+read_side::read_side(backend_factory make_backend,
+                     std::optional<std::chrono::nanoseconds> inline_budget)
+    : make_backend_(std::move(make_backend)), inline_budget_(inline_budget),
+      backend_(make_backend_()) {
     posted_.reserve(posted_max);
 }
 
@@ -57,85 +51,40 @@ void read_side::wake() noexcept {
 void read_side::wake_if_asleep() noexcept {
     if (sleeping_.load(std::memory_order_seq_cst) &&
         sleeping_.exchange(false, std::memory_order_seq_cst)) {
-        to_wake_.load(std::memory_order_acquire)->wake();
+        const std::lock_guard guard(lock_);
+        backend_->wake();
     }
 }
 
 bool read_side::is_driver() const noexcept { return driven_here == this; }
 
-void read_side::enter_thread() {
-    // A ring has one issuer for ever. A worker that ended and was started again has a new thread,
-    // so it gets a new ring; nothing is in flight in the old one.
-    if (driver_ != std::thread::id{}) {
-        backend_ = make_backend_();
-        to_wake_.store(backend_.get(), std::memory_order_release);
-    }
-    driver_ = std::this_thread::get_id();
-    driven_here = this;
-    backend_->enter_thread();
-}
-
-bool read_side::overstayed() noexcept {
-    const std::uint64_t now = drive_.load(std::memory_order_relaxed);
-    if ((now & run_under_way) == 0 || now != seen_run_) {
-        seen_run_ = now;
-        seen_times_ = 0;
-        return false;
-    }
-    if (++seen_times_ < times_seen_max)
-        return false;
-    seen_times_ = 0; // unless somebody can take over now, it is asked again later
-    return true;
-}
-
-bool read_side::take_over() {
-    std::unique_ptr<read_backend> fresh;
-    const std::uint64_t seen = drive_.load(std::memory_order_acquire);
-    if ((seen & run_under_way) == 0)
-        return false;
-    // The driver is in a lent run, and by `seen` it has not changed since: it can be read.
-    if (!backend_->any_thread()) {
-        if (backend_->holds_completions())
-            return false;
-        fresh = backend_->stand_in();
-    }
-    std::uint64_t expected = seen;
-    if (!drive_.compare_exchange_strong(expected, (seen & ~run_under_way) + one_driver,
-                                        std::memory_order_acq_rel))
-        return false;
-    driver_ = std::this_thread::get_id();
-    driven_here = this;
-    kept_off_.push_back({lent_[next_lent_ - 1], std::chrono::steady_clock::now() + kept_off_for});
-    for (worker* const w : std::span(lent_).subspan(next_lent_))
-        w->pass_on();
-    lent_.clear();
-    if (fresh) {
-        is_left_.store(true, std::memory_order_relaxed);
-        left_ = std::exchange(backend_, std::move(fresh));
-        to_wake_.store(backend_.get(), std::memory_order_release);
-        backend_->enter_thread();
-        arm_all_anew();
-    }
-    return true;
-}
-
-void read_side::arm_all_anew() {
-    operation* next = std::exchange(first_armed_, nullptr);
-    while (next != nullptr) {
-        operation& op = *next;
-        next = op.next_armed;
-        if (op.group != nullptr)
-            op.group->attached_to = backend_.get();
-        if (op.cancelling) {
-            op.armed = false;
-            add(op, -ECANCELED, 0);
+bool read_side::enter_thread() {
+    try {
+        // A ring has one issuer for ever. A worker that ended and was started again has a new
+        // thread, so it gets a new ring; nothing is in flight in the old one.
+        if (driver_ != std::thread::id{}) {
+            ROTA_CHECK(first_armed_ == nullptr, "nothing is armed when the driver's thread ends");
+            std::unique_ptr<read_backend> fresh = make_backend_();
+            fresh->enter_thread();
+            const std::lock_guard guard(lock_);
+            backend_.swap(fresh);
+            ++generation_;
         } else {
-            arm(op);
+            backend_->enter_thread();
         }
+    } catch (const std::exception& e) {
+        if (!std::exchange(said_so_, true))
+            spdlog::error("a thread has nothing to receive with, and tries again: {}", e.what());
+        return false;
     }
+    said_so_ = false;
+    driver_ = std::this_thread::get_id();
+    driven_here = this;
+    return true;
 }
 
 void read_side::link(operation& op) noexcept {
+    ROTA_CHECK(!op.armed, "an operation is armed once");
     op.armed = true;
     op.cancelling = false;
     op.previous_armed = nullptr;
@@ -146,9 +95,9 @@ void read_side::link(operation& op) noexcept {
 }
 
 void read_side::unlink(operation& op) noexcept {
-    if (!op.armed)
-        return;
+    ROTA_CHECK(op.armed, "what ends was armed");
     op.armed = false;
+    op.carried_over = false;
     (op.previous_armed != nullptr ? op.previous_armed->next_armed : first_armed_) = op.next_armed;
     if (op.next_armed != nullptr)
         op.next_armed->previous_armed = op.previous_armed;
@@ -156,69 +105,98 @@ void read_side::unlink(operation& op) noexcept {
 
 void read_side::hand_over_requests() {
     run_queue queue;
-    while (requests_.drain_into(queue) != 0) {
+    while (!is_short_ && requests_.drain_into(queue) != 0) {
         while (runnable* const next = queue.pop()) {
             operation& op = static_cast<operation::link*>(next)->op;
-            const std::uint32_t bits = op.wanted.exchange(0, std::memory_order_acq_rel);
-            if ((bits & operation::want_cancel) == 0) {
-                arm(op);
-            } else if (op.armed) {
-                op.cancelling = true;
-                backend_->cancel(op);
-            } else if ((bits & operation::want_arm) != 0) {
-                add(op, -ECANCELED, 0);
-            }
-            if ((bits & operation::want_cancel) != 0) {
-                add(op, 0, completion_flags::more | completion_flags::cancel_seen);
+            // At most an end and the notice of a cancel.
+            batch* const to = is_short_ ? nullptr : room_for(op.home, 2);
+            if (to == nullptr) {
+                requests_.push(op.node);
+            } else {
+                look_at_request(op, *to);
             }
         }
     }
 }
 
-void read_side::arm(operation& op) {
+void read_side::look_at_request(operation& op, batch& to) {
+    const std::uint32_t bits = op.wanted.exchange(0, std::memory_order_acq_rel);
+    const bool cancel = (bits & operation::want_cancel) != 0;
+    if ((bits & operation::want_end) != 0) {
+        ROTA_CHECK(!op.armed, "what a backend was left with is not armed");
+        op.carried_over = false;
+        add(to, op, -ECANCELED, 0);
+    } else if (!cancel) {
+        arm(op, to);
+    } else if (op.armed) {
+        try {
+            backend_->cancel(op);
+            op.cancelling = true;
+        } catch (const std::bad_alloc&) {
+            is_short_ = true;
+            request(op, bits);
+            return;
+        }
+    } else if ((bits & operation::want_arm) != 0) {
+        op.carried_over = false;
+        add(to, op, -ECANCELED, 0);
+    }
+    if (cancel)
+        add(to, op, 0, completion_flags::more | completion_flags::cancel_seen);
+}
+
+void read_side::arm(operation& op, batch& to) {
+    ROTA_CHECK(!op.armed, "only what is idle is armed");
+    std::int32_t error = 0;
     try {
-        if (op.group != nullptr && op.group->attached_to != backend_.get()) {
-            // A kernel begins at the ring's beginning; who fills from here goes on where it is.
-            if (op.group->attached_to != nullptr && !backend_->any_thread())
+        if (op.group != nullptr && op.group->attached_to != generation_) {
+            // A kernel begins at the ring's beginning; a filler of ours goes on where it is.
+            if (op.group->attached_to != 0 && buffers_home_ && !backend_->any_thread())
                 op.group->reset();
             backend_->attach(*op.group);
-            op.group->attached_to = backend_.get();
+            op.group->attached_to = generation_;
         }
-    } catch (const std::system_error& e) {
-        add(op, -e.code().value(), 0);
-        return;
-    }
-    link(op);
-    try {
         backend_->arm(op);
+        link(op);
+        return;
     } catch (const std::system_error& e) {
-        unlink(op);
-        add(op, -e.code().value(), 0);
+        error = e.code().value();
+    } catch (const std::bad_alloc&) {
+        error = ENOMEM;
+    }
+    op.carried_over = false;
+    add(to, op, -error, 0);
+}
+
+read_side::batch* read_side::make_room(std::size_t index, std::size_t count) noexcept {
+    try {
+        if (index >= batches_.size()) {
+            touched_.reserve(index + 1);
+            batches_.resize(index + 1);
+        }
+        std::vector<completion>& all = batches_[index].completions;
+        if (all.capacity() - all.size() < count)
+            all.reserve(std::max(2 * all.capacity(), all.size() + count));
+        return &batches_[index];
+    } catch (const std::bad_alloc&) {
+        is_short_ = true;
+        return nullptr;
     }
 }
 
-void read_side::add(operation& op, std::int32_t result, std::uint32_t flags) {
-    const std::size_t index = op.home.index();
-    if (index >= batches_.size()) {
-        touched_.clear(); // the batches move: collect the touched ones again
-        batches_.resize(index + 1);
-        for (batch& b : batches_) {
-            if (!b.completions.empty())
-                touched_.push_back(&b);
-        }
+/// There is room for it.
+void read_side::add(batch& to, operation& op, std::int32_t result, std::uint32_t flags) noexcept {
+    if (to.completions.empty()) {
+        to.home = &op.home;
+        touched_.push_back(op.home.index());
     }
-    batch& b = batches_[index];
-    if (b.completions.empty()) {
-        b.home = &op.home;
-        touched_.push_back(&b);
-    }
-    b.completions.push_back({.handler = &op, .result = result, .flags = flags});
+    to.completions.push_back({.handler = &op, .result = result, .flags = flags});
 }
 
 read_side::time_point read_side::earliest_lent_deadline() const noexcept {
     time_point earliest = time_point::max();
     for (const worker* w : watched_) {
-        // Who is awake looks at his timers himself before he sleeps.
+        // One that is awake looks at its timers itself before it sleeps.
         if (w->state() == baton::parked)
             earliest = std::min(earliest, w->lent_deadline());
     }
@@ -226,83 +204,140 @@ read_side::time_point read_side::earliest_lent_deadline() const noexcept {
 }
 
 std::size_t read_side::turn(time_point until, bool lend) {
-    if (driven_here != this)
-        enter_thread();
+    if (driven_here != this && !enter_thread()) {
+        std::this_thread::sleep_until(
+            std::min(until, std::chrono::steady_clock::now() + pause_when_short));
+        return 0;
+    }
+    is_short_ = false;
     hand_over_requests();
     if (lend)
         until = std::min(until, earliest_lent_deadline());
+    const std::size_t total = reap(until, lend);
+    if (!touched_.empty() || !posted_.empty())
+        deliver(lend);
+    if (is_short_)
+        std::this_thread::sleep_for(pause_when_short);
+    if (lend)
+        lend_for_timers();
+    if (!lent_.empty())
+        run_lent();
+    return total; // another thread may be the driver now
+}
+
+/// Waits, and delivers everything that is there, or sorts it by worker if it is for several.
+std::size_t read_side::reap(time_point until, bool lend) {
+    if (next_reaped_ != reaped_count_ && !sort_reaped()) // left by a turn that was short of memory
+        return 0;
     if (!touched_.empty() || !posted_.empty())
         until = time_point{};
     sleeping_.store(true, std::memory_order_seq_cst);
     if (!requests_.empty() || woken_.load(std::memory_order_seq_cst))
         until = time_point{};
     std::size_t total = 0;
-    for (std::size_t count = reaped_.size(); count == reaped_.size(); until = time_point{}) {
-        count = backend_->wait(reaped_, until);
+    for (;;) {
+        next_reaped_ = 0;
+        still_linked_ = true;
+        reaped_count_ = backend_->wait(reaped_, until);
+        until = time_point{};
         sleeping_.store(false, std::memory_order_relaxed);
         if (woken_.load(std::memory_order_relaxed))
             woken_.store(false, std::memory_order_seq_cst);
-        total += count;
-        for (const op_completion& c : std::span(reaped_).first(count)) {
-            if ((c.flags & completion_flags::more) == 0)
-                unlink(*c.op);
-            add(*c.op, c.result, c.flags);
-        }
+        total += reaped_count_;
+        const bool all = reaped_count_ != reaped_.size();
+        if (all && touched_.empty() && deliver_to_one(lend))
+            return total;
+        if (!sort_reaped() || all)
+            return total;
     }
-    dispatch(lend);
-    return total;
 }
 
-void read_side::dispatch(bool lend) {
-    for (batch* b : touched_) {
-        worker& w = *b->home;
-        const std::size_t events = b->completions.size();
-        w.deliver(b->completions.data(), events);
-        b->completions.clear();
-        if (lend) // otherwise the only worker is the one whose thread this is
+/// If all that has been reaped is for one worker, which is the usual case, delivers it as it is.
+bool read_side::deliver_to_one(bool lend) {
+    if (reaped_count_ == 0)
+        return true;
+    worker& home = reaped_[0].op->home;
+    for (std::size_t i = 0; i < reaped_count_; ++i) {
+        const op_completion& c = reaped_[i];
+        if (&c.op->home != &home)
+            return false;
+        for_one_[i] = {.handler = c.op, .result = c.result, .flags = c.flags};
+    }
+    // An operation may go as soon as its end has been delivered.
+    for (std::size_t i = 0; i < reaped_count_; ++i) {
+        if ((reaped_[i].flags & completion_flags::more) == 0)
+            unlink(*reaped_[i].op);
+    }
+    still_linked_ = false;
+    try {
+        home.deliver(for_one_.data(), reaped_count_);
+    } catch (const std::bad_alloc&) {
+        is_short_ = true;
+        return false;
+    }
+    next_reaped_ = reaped_count_;
+    if (lend) // otherwise the only worker is the one whose thread this is
+        lend_or_wake(home, reaped_count_);
+    return true;
+}
+
+bool read_side::sort_reaped() noexcept {
+    for (; next_reaped_ < reaped_count_; ++next_reaped_) {
+        const op_completion& c = reaped_[next_reaped_];
+        batch* const to = room_for(c.op->home, 1);
+        if (to == nullptr)
+            return false;
+        if (still_linked_ && (c.flags & completion_flags::more) == 0)
+            unlink(*c.op);
+        add(*to, *c.op, c.result, c.flags);
+    }
+    return true;
+}
+
+void read_side::deliver(bool lend) {
+    std::size_t kept = 0;
+    for (const std::size_t index : touched_) {
+        batch& b = batches_[index];
+        worker& w = *b.home;
+        const std::size_t events = b.completions.size();
+        try {
+            w.deliver(b.completions.data(), events);
+        } catch (const std::bad_alloc&) {
+            is_short_ = true;
+            touched_[kept++] = index;
+            continue;
+        }
+        b.completions.clear();
+        if (lend)
             lend_or_wake(w, events);
     }
-    touched_.clear();
+    touched_.resize(kept);
     if (!lend)
         return;
     for (worker* w : posted_)
         lend_or_wake(*w, std::max<std::size_t>(1, w->load().runnable));
     posted_.clear();
-    lend_for_timers();
-    if (!lent_.empty())
-        run_lent();
 }
 
 void read_side::run_lent() {
-    read_backend* const mine = backend_.get();
+    ROTA_CHECK(inline_budget_.has_value(), "no work of workers runs here without a budget");
+    const read_backend* const mine = backend_.get();
     next_lent_ = 0;
     while (next_lent_ < lent_.size()) {
         if (run_lent_one(*lent_[next_lent_++]))
             continue;
         // Another thread is the driver now. What this one has asked for without waking it, it sees.
         driven_here = nullptr;
-        if (!mine->any_thread()) {
-            mine->leave();
-            is_left_.store(false, std::memory_order_relaxed);
-        }
+        leave(mine);
         wake();
         return;
     }
     lent_.clear();
 }
 
-/// False if another thread has become the driver meanwhile.
-bool read_side::run_lent_one(worker& w) {
-    std::uint64_t run = drive_.load(std::memory_order_relaxed) + run_under_way;
-    drive_.store(run, std::memory_order_release);
-    w.run_lent(lent_run_limit);
-    return drive_.compare_exchange_strong(run, run - run_under_way + one_run,
-                                          std::memory_order_acq_rel);
-}
-
 void read_side::lend_or_wake(worker& w, std::size_t events) {
     const auto predicted = w.cost_per_event() * static_cast<std::int64_t>(events);
-    if (predicted <= inline_budget_ && try_lend(w)) {
+    if (!is_short_ && inline_budget_ && predicted <= *inline_budget_ && try_lend(w)) {
         lent_.push_back(&w);
     } else {
         w.notify();
@@ -318,11 +353,18 @@ bool read_side::is_kept_off(const worker& w) noexcept {
 }
 
 bool read_side::try_lend(worker& w) {
-    if (is_kept_off(w) || !w.try_lend())
+    if (is_kept_off(w))
         return false;
-    if (std::ranges::find(watched_, &w) == watched_.end())
-        watched_.push_back(&w);
-    return true;
+    if (std::ranges::find(watched_, &w) == watched_.end()) {
+        try {
+            lent_.reserve(watched_.size() + 1);
+            kept_off_.reserve(watched_.size() + 1);
+            watched_.push_back(&w);
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
+    return w.try_lend();
 }
 
 void read_side::lend_for_timers() {
@@ -332,7 +374,7 @@ void read_side::lend_for_timers() {
     for (worker* w : watched_) {
         if (w->lent_deadline() > std::chrono::steady_clock::now())
             continue;
-        if (is_kept_off(*w)) {
+        if (is_short_ || is_kept_off(*w)) {
             w->notify();
         } else if (w->try_lend()) {
             lent_.push_back(w);

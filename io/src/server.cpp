@@ -1,17 +1,15 @@
 #include <rota/io/server.hpp>
 
-#include <atomic>
-#include <cerrno>
-#include <condition_variable>
-#include <csignal>
+#include <algorithm>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <system_error>
 
-#include <rota/io/signals.hpp>
 #include <rota/join.hpp>
+#include <rota/linked_stop.hpp>
 #include <rota/with_timeout.hpp>
+#include <rota/yield.hpp>
 #include <spdlog/spdlog.h>
 
 #include "gate.hpp"
@@ -23,37 +21,6 @@ namespace {
 /// How long cancelled clients have to get rid of their connections.
 constexpr auto last_grace = std::chrono::seconds(1);
 
-bool peer_has_gone(const std::system_error& e) noexcept {
-    switch (e.code().value()) {
-    case ECONNRESET:
-    case ECONNABORTED:
-    case EPIPE:
-    case ENOTCONN:
-    case ETIMEDOUT:
-    case EHOSTUNREACH:
-    case ENETUNREACH:
-        return true;
-    default:
-        return false;
-    }
-}
-
-} // namespace
-
-namespace {
-
-/// Passes a stop request on.
-struct request_routine_stop {
-    routine* target;
-    void operator()() const noexcept { target->request_stop(); }
-};
-struct request_source_stop {
-    std::stop_source target;
-    void operator()() noexcept { target.request_stop(); }
-};
-using routine_link = std::stop_callback<request_routine_stop>;
-using source_link = std::stop_callback<request_source_stop>;
-
 task<void> wait_for_ever() {
     gate nobody_may(0);
     auto entry = nobody_may.enter();
@@ -62,13 +29,10 @@ task<void> wait_for_ever() {
 
 /// Ends when one of two tokens is requested.
 task<void> until_either(std::stop_token a, std::stop_token b) {
-    std::stop_source either;
-    const source_link link_a(a, request_source_stop{either});
-    const source_link link_b(b, request_source_stop{either});
-    const std::stop_token token = either.get_token();
+    const linked_stop either(a, b);
     try {
         task<void> waiting = wait_for_ever();
-        co_await waiting.under(token);
+        co_await waiting.under(either.token());
     } catch (const operation_cancelled&) {
         // That is what it waits for.
     }
@@ -80,30 +44,41 @@ task<void> until_ended(const std::vector<routine_ptr>* routines) {
         try {
             co_await join(r);
         } catch (const operation_cancelled&) {
-            throw; // it is us who are to stop waiting
+            throw; // it is this that is to stop waiting
         } catch (...) {
             // accept() after close() mostly, and that is its end.
         }
     }
 }
 
-task<void> until_gone(gate* clients, const std::vector<routine_ptr>* acceptors) {
-    co_await until_ended(acceptors);
-    auto emptied = clients->empty();
+task<void> until_empty(gate* g) {
+    auto emptied = g->empty();
     co_await emptied;
 }
 
 } // namespace
 
-server::server(context& ctx, handler on_client, server_options options) {
+static std::shared_ptr<server::state> checked(context& ctx, bool has_handler,
+                                              server_options options) {
     if (options.listen.empty())
         throw std::invalid_argument("server: nowhere to listen");
     if (options.max_connections == 0) {
         throw std::invalid_argument("server: max_connections must be at least 1");
     }
-    if (!on_client)
+    if (!has_handler)
         throw std::invalid_argument("server: no handler");
-    state_ = std::make_shared<state>(ctx, std::move(on_client), std::move(options));
+    return std::make_shared<server::state>(ctx, std::move(options));
+}
+
+server::server(context& ctx, handler on_client, server_options options)
+    : state_(checked(ctx, on_client != nullptr, std::move(options))) {
+    state_->on_client = std::move(on_client);
+}
+
+server::server(context& ctx, drained_handler on_client, server_options options)
+    : state_(checked(ctx, on_client != nullptr, std::move(options))) {
+    state_->on_client = [on_client = std::move(on_client), draining = state_->draining.get_token()](
+                            connection client) { return on_client(std::move(client), draining); };
 }
 
 server::~server() { state_->settle({}); }
@@ -125,92 +100,24 @@ std::vector<endpoint> server::listening() const {
     return *state_->bound;
 }
 
+void server::attach_task(task<void> body, attach_options options) {
+    if (state_->begun)
+        throw std::logic_error("server: attach() what runs beside it before run()");
+    state_->attached.push_back({.body = std::move(body), .options = std::move(options)});
+}
+
 void server::set_rest_handlers(rest_handlers handlers) { state_->rests = std::move(handlers); }
 
-void server::rest(connection client, std::chrono::steady_clock::time_point until, rest_memo memo) {
-    state_->rest(std::move(client), until, memo);
+server::rest_place server::resting() const noexcept {
+    rest_place place;
+    place.of_ = state_;
+    return place;
 }
 
-/// The accepted client's connection, which gives its place back at its end, or now if it cannot be.
-static connection open_client(const std::shared_ptr<server::state>& s, accepted_socket socket,
-                              worker& home) {
-    try {
-        return adopt(s->ctx, std::move(socket), assignment(home), [s] { s->client_gone(); });
-    } catch (...) {
-        s->client_gone();
-        throw;
-    }
-}
-
-/// One client: the handler, and what becomes of its exceptions. Without a `socket` it has rested.
-static task<void> serve_client(std::shared_ptr<server::state> s,
-                               std::optional<accepted_socket> socket, connection client,
-                               rest_memo memo) {
-    routine& self = co_await current_routine;
-    const routine_link cancel(s->cancelling.get_token(), request_routine_stop{&self});
-    if (socket)
-        client = open_client(s, std::move(*socket), self.home());
-    try {
-        task<void> handling;
-        if (socket) {
-            handling = s->on_client(std::move(client));
-        } else {
-            handling = s->rests.resumed(std::move(client), memo);
-        }
-        co_await std::move(handling);
-    } catch (const timed_out&) {
-        throw; // the program's own
-    } catch (const std::system_error& e) {
-        if (!peer_has_gone(e))
-            throw;
-        spdlog::debug("client#{}: {}", self.id(), e.what());
-    }
-}
-
-void server::state::rest(connection client, std::chrono::steady_clock::time_point until,
-                         rest_memo memo) {
-    const auto now = client.home().turn_time();
-    if (draining.stop_requested())
-        until = std::min(until, now + options.rest_grace);
-    if (cancelling.stop_requested())
-        until = now;
-    client.rest(*this, until, memo);
-}
-
-void server::state::rest_over(connection_core& c) noexcept {
-    worker& home = c.home();
-    const rest_memo memo = c.memo();
-    connection client(&c);
-    if (!client.buffered().empty()) {
-        try {
-            ctx.workers().spawn(
-                serve_client(shared_from_this(), std::nullopt, std::move(client), memo),
-                {.name = "client", .on = &home});
-            return;
-        } catch (const std::exception& e) { // no memory: it is this client that goes
-            spdlog::error("a client is given up: {}", e.what());
-        }
-    }
-    rests.ended(home);
-}
-
-static task<void> end_rests_of(server::state* s, worker_io* io, std::chrono::milliseconds grace) {
-    io->end_rests_by(*s, io->home.turn_time() + grace);
-    co_return;
-}
-
-void server::state::end_rests_within(std::chrono::milliseconds grace) {
-    for (std::size_t i = 0; i < runtime::max_workers; ++i) {
-        worker* const w = ctx.workers().worker_at(i);
-        if (w == nullptr)
-            continue;
-        try {
-            ctx.workers().spawn(end_rests_of(this, &ctx.io_of(*w), grace),
-                                {.name = "end rests", .on = w});
-        } catch (const std::logic_error&) {
-            // The worker has ended, so it has no connections.
-        }
-    }
+void server::rest_place::rest(connection client, std::chrono::steady_clock::time_point until,
+                              rest_memo memo) const {
+    if (const std::shared_ptr<state> s = of_.lock())
+        s->rest(std::move(client), until, memo);
 }
 
 /// Lets clients in until the listener is closed or a stop is requested.
@@ -221,13 +128,17 @@ static task<void> accept_clients(std::shared_ptr<server::state> s, listener* fro
         std::optional<accepted_socket> socket = from->try_accept();
         if (!socket) {
             s->clients.leave(); // another listener's client may have the place meanwhile
-            co_await from->ready();
+            try {
+                co_await from->ready();
+                continue;
+            } catch (const std::bad_alloc&) { // others may come to give something back
+            }
+            co_await yield();
             continue;
         }
         s->client_came();
         try {
-            s->ctx.workers().spawn(serve_client(s, std::move(socket), connection(nullptr), {}),
-                                   {.name = "client"});
+            s->start(std::move(socket), connection(nullptr), {}, nullptr);
         } catch (const std::exception& e) { // no memory: it is this client that goes without
             s->client_gone();
             spdlog::error("a client is turned away: {}", e.what());
@@ -235,18 +146,20 @@ static task<void> accept_clients(std::shared_ptr<server::state> s, listener* fro
     }
 }
 
-/// True if every client went by itself before the drain timeout, a second drain() and a stop
-/// request.
-static task<bool> wait_for_clients(server::state* s, const std::vector<routine_ptr>* acceptors,
-                                   std::stop_token stopped) {
-    std::stop_source cut;
-    const source_link on_hurry(s->hurry.get_token(), request_source_stop{cut});
-    const source_link on_stop(stopped, request_source_stop{cut});
-    const std::stop_token token = cut.get_token();
+/// Until nobody is let in any more, no handler runs, and no connection is left.
+static task<void> until_gone(server::state* s, const std::vector<routine_ptr>* acceptors) {
+    co_await until_ended(acceptors);
+    co_await until_empty(&s->served);
+    co_await until_empty(&s->clients);
+}
+
+/// True if `what` ends by itself before the time is up, a second drain() and a stop request.
+static task<bool> comes_in_time(server::state* s, std::chrono::steady_clock::duration time,
+                                task<void> what, std::stop_token stopped) {
+    const linked_stop cut(s->hurry.get_token(), stopped);
     try {
-        task<void> gone =
-            with_timeout(s->options.drain_timeout, until_gone(&s->clients, acceptors));
-        co_await gone.under(token);
+        task<void> coming = with_timeout(time, std::move(what));
+        co_await coming.under(cut.token());
         co_return true;
     } catch (const timed_out&) {
         co_return false;
@@ -273,11 +186,69 @@ static void open_listeners(server::state& s, worker& home, listeners& open) {
     s.settle(std::move(bound));
 }
 
-/// Serves, then drains. What it leaves in the two vectors is for its caller to end.
-static task<void> serve(std::shared_ptr<server::state> s, listeners* open,
-                        std::vector<routine_ptr>* acceptors) {
+/// Starts what runs beside the clients. What it leaves in `running` is for its caller to end.
+static void start_attached(server::state& s, std::vector<routine_ptr>& running) {
+    running.reserve(s.attached.size());
+    for (server::state::background& each : s.attached) {
+        running.push_back(s.ctx.workers().spawn(std::move(each.body), {.name = each.options.name}));
+    }
+}
+
+/// There is no more work for them. True if one of them may finish; the others are stopped.
+static bool finish_attached(server::state& s, const std::vector<routine_ptr>& running) {
+    bool any = false;
+    for (std::size_t i = 0; i < running.size(); ++i) {
+        const auto& finish = s.attached[i].options.finish;
+        try {
+            if (finish) {
+                finish();
+                any = true;
+                continue;
+            }
+        } catch (...) {
+            running[i]->owner().report(*running[i], std::current_exception());
+        }
+        running[i]->request_stop();
+    }
+    return any;
+}
+
+/// Until what is attached has ended, or may not take longer.
+static task<void> let_attached_finish(server::state* s, const std::vector<routine_ptr>* running,
+                                      std::stop_token stopped) {
+    if (!finish_attached(*s, *running))
+        co_return;
+    // Those who had all of the drain have left no time of it.
+    using clock = std::chrono::steady_clock;
+    const auto at_least = std::min<clock::duration>(s->options.drain_timeout, last_grace);
+    const auto until = std::max(s->drain_until, clock::now() + at_least);
+    for (bool waited = false; !waited;) {
+        try {
+            task<void> ended = until_ended(running);
+            (void)co_await comes_in_time(s, until - clock::now(), std::move(ended), stopped);
+            waited = true;
+        } catch (const std::bad_alloc&) { // for waiting
+            waited = clock::now() >= until;
+        }
+        if (!waited)
+            co_await yield();
+    }
+    for (const routine_ptr& each : *running) {
+        if (each->state() == routine_state::stopped)
+            continue;
+        spdlog::warn("drain: cancelling \"{}\", which has not finished", each->name());
+        each->request_stop();
+    }
+}
+
+/// Serves, then drains. What it leaves in the vectors is for its caller to end.
+static task<void> serve_then_drain(std::shared_ptr<server::state> s, listeners* open,
+                                   std::vector<routine_ptr>* acceptors,
+                                   std::vector<routine_ptr>* beside) {
     routine& self = co_await current_routine;
     open_listeners(*s, self.home(), *open);
+    start_attached(*s, *beside);
+    acceptors->reserve(open->size()); // one that runs is one whose end is awaited
     for (const auto& l : *open) {
         acceptors->push_back(s->ctx.workers().spawn(
             accept_clients(s, l.get()),
@@ -292,84 +263,83 @@ static task<void> serve(std::shared_ptr<server::state> s, listeners* open,
     // The kernel refuses new clients from here on; those that it had let in are still served.
     for (const auto& l : *open)
         l->close();
-    const bool in_time = co_await wait_for_clients(s.get(), acceptors, stopped);
-    if (in_time)
-        co_return;
+    s->drain_until = std::chrono::steady_clock::now() + s->options.drain_timeout;
+    for (bool waited = false; !waited;) {
+        try {
+            task<void> gone = until_gone(s.get(), acceptors);
+            const bool in_time =
+                co_await comes_in_time(s.get(), s->options.drain_timeout, std::move(gone), stopped);
+            if (in_time)
+                co_return;
+            waited = true;
+        } catch (const std::bad_alloc&) { // for waiting: others go on, and give something back
+            waited = std::chrono::steady_clock::now() >= s->drain_until;
+        }
+        if (!waited)
+            co_await yield();
+    }
     if (const std::size_t left = s->connections.load(); left != 0)
         spdlog::warn("drain: cancelling {} connections", left);
-    for (const routine_ptr& a : *acceptors)
-        a->request_stop();
-    s->cancelling.request_stop();
-    s->end_rests_within(std::chrono::milliseconds(0));
-    // Their routines end at once. What they had written may linger; the context aborts it in the
-    // end.
+    s->cancel(*acceptors);
+    // Their routines end at once, unless they do not let go. What they had written may linger; the
+    // context aborts it in the end.
     std::stop_source nobody;
     const std::stop_token not_stopped = nobody.get_token();
     try {
-        task<void> gone = with_timeout(last_grace, until_gone(&s->clients, acceptors));
+        task<void> gone = with_timeout(last_grace, until_gone(s.get(), acceptors));
         co_await gone.under(not_stopped);
-    } catch (const timed_out&) {
+        co_return;
+    } catch (const timed_out&) { // said below
+    }
+    if (const std::size_t left = s->served.inside(); left != 0) {
+        spdlog::warn("drain: waiting for {} handlers, which go on although cancelled", left);
+    } else {
         spdlog::warn("drain: {} connections are left to the context", s->connections.load());
     }
 }
 
-task<void> server::run() {
+/// Whatever happens, it ends after all that uses what the program has given to the server, or may
+/// give up once this has returned: first the acceptors, which refer to the listeners, then every
+/// handler, then what runs beside them. Only connections may be left, whose bytes go out.
+static task<void> run_to_the_end(std::shared_ptr<server::state> s) {
     listeners open;
     std::vector<routine_ptr> acceptors;
+    std::vector<routine_ptr> beside;
     std::exception_ptr error;
-    try {
-        co_await serve(state_, &open, &acceptors);
-    } catch (...) {
-        error = std::current_exception();
-    }
-    // The acceptors refer to the listeners, so they end first, whatever happened.
-    for (const routine_ptr& a : acceptors)
-        a->request_stop();
+    const std::stop_token stopped = co_await current_stop_token;
+    // Made here, so that the end needs no memory.
+    task<void> accepted = until_ended(&acceptors);
+    task<void> served = until_empty(&s->served);
+    task<void> left_alone = until_ended(&beside);
+    task<void> finishing = let_attached_finish(s.get(), &beside, stopped);
     std::stop_source nobody;
     const std::stop_token not_stopped = nobody.get_token();
-    task<void> ended = until_ended(&acceptors);
-    co_await ended.under(not_stopped);
-    if (error)
-        std::rethrow_exception(error);
-}
-
-static task<void> drain_on_signals(context* ctx, server* s, signal_set* signals) {
-    for (;;) {
-        const int number = co_await signals->next(*ctx);
-        spdlog::info("signal {}: draining", number);
-        s->drain();
-    }
-}
-
-/// Who starts a program by nohup(1) wants it to outlive the terminal.
-static bool is_ignored(int signal) noexcept {
-    struct sigaction now {};
-    return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
-static void run_beside_signals(context& ctx, server& s) {
-    signal_set signals{SIGINT, SIGTERM, is_ignored(SIGHUP) ? SIGTERM : SIGHUP};
-    const routine_ptr watcher =
-        ctx.workers().spawn(drain_on_signals(&ctx, &s, &signals), {.name = "signals"});
-    std::exception_ptr error;
     try {
-        ctx.block_on(s.run());
+        co_await serve_then_drain(s, &open, &acceptors, &beside);
     } catch (...) {
         error = std::current_exception();
+        s->settle({}); // before it listens, perhaps
     }
-    watcher->request_stop();
-    watcher->wait_stopped();
+    s->cancel(acceptors);
+    co_await accepted.under(not_stopped);
+    co_await served.under(not_stopped);
+    try {
+        co_await finishing.under(not_stopped);
+    } catch (...) { // no memory: they are stopped now
+    }
+    for (const routine_ptr& each : beside)
+        each->request_stop();
+    co_await left_alone.under(not_stopped);
+    s->drop_attached();
+    s->on_client = {};
+    s->rests = {};
     if (error)
         std::rethrow_exception(error);
 }
 
-void run_until_signalled(context& ctx, server& s) {
-    try {
-        run_beside_signals(ctx, s);
-    } catch (...) {
-        s.state_->settle({}); // before run(), perhaps: nobody is to wait for it
-        throw;
-    }
+task<void> server::run() {
+    state_->begun = true;
+    return run_to_the_end(state_);
 }
 
 } // namespace rota::io

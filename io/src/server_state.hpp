@@ -4,12 +4,15 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
+#include <rota/check.hpp>
 #include <rota/io/server.hpp>
 
 #include "connection_core.hpp"
@@ -20,17 +23,40 @@ namespace rota::io {
 /// Fewer clients than this leave too little behind to bother.
 inline constexpr std::size_t crowd_min = 1024;
 
-/// Shared with every client, the last of which may outlive the server object.
+/// Shared with every client, the last of which may outlive the server object; with the connections
+/// that still send what was written, after run() has returned.
 struct server::state final : rest_keeper, std::enable_shared_from_this<server::state> {
-    state(context& c, handler h, server_options o)
-        : ctx(c), on_client(std::move(h)), options(std::move(o)), clients(options.max_connections) {
+    state(context& c, server_options o)
+        : ctx(c), options(std::move(o)), clients(options.max_connections) {}
+    ~state() {
+        ROTA_CHECK(served.inside() == 0, "no client of a server that is gone has a handler");
+        ROTA_CHECK(clients.inside() == 0, "every place of a server has been given back");
+        ROTA_CHECK(connections.load() == 0, "no connection is counted that is not there");
+        drop_attached();
     }
 
     context& ctx;
-    const handler on_client;
     const server_options options;
+    // The program's: called for those in `served`, given up when run() has seen the last of them.
+    handler on_client;   // set before it runs, too
     rest_handlers rests; // set before it runs
-    gate clients;        // places: taken before a client is accepted
+    struct background {
+        task<void> body; // run() takes it
+        attach_options options;
+    };
+    std::vector<background> attached;
+    bool begun = false;                                  // run() has been called
+    std::chrono::steady_clock::time_point drain_until{}; // set when it begins
+
+    /// With the bodies of those that have not been started.
+    void drop_attached() noexcept {
+        for (background& each : attached)
+            each.body.drop();
+        attached.clear();
+    }
+    gate clients; // places: taken before a client is accepted, left when it is closed
+    /// Clients whose handler runs, or may be called again: those that rest are inside, too.
+    gate served{std::numeric_limits<std::size_t>::max()};
     std::atomic<std::size_t> connections{0};
     std::atomic<std::size_t> crowd{0}; // the most that there were since memory was last returned
     std::stop_source draining;         // no new clients; idle ones go
@@ -50,6 +76,7 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
     /// When a crowd has gone, so does its memory, which the allocator would keep otherwise.
     void client_gone() noexcept {
         const std::size_t left = connections.fetch_sub(1, std::memory_order_relaxed) - 1;
+        ROTA_CHECK(left < options.max_connections, "a client goes once");
         clients.leave();
         std::size_t before = crowd.load(std::memory_order_relaxed);
         if (before >= crowd_min && left <= before / 16 &&
@@ -60,9 +87,14 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
 
     void rest(connection client, std::chrono::steady_clock::time_point until, rest_memo memo);
     void rest_over(connection_core& c) noexcept override;
+    /// Starts a client's handler, which is in `served` until it has ended. Throws if it cannot.
+    void start(std::optional<accepted_socket> socket, connection client, rest_memo memo,
+               worker* on);
     /// No client rests longer than that from now on. The ones that come to rest later see to it
     /// themselves: `draining` or `cancelling` has been requested before.
     void end_rests_within(std::chrono::milliseconds grace);
+    /// Ends every client, soon.
+    void cancel(const std::vector<routine_ptr>& acceptors);
 
     void settle(std::vector<endpoint> where) {
         const std::lock_guard guard(lock);

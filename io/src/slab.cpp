@@ -1,6 +1,7 @@
 #include "slab.hpp"
 
 #include <cstdint>
+#include <mutex>
 #include <new>
 
 #include <sys/mman.h>
@@ -41,6 +42,9 @@ void* map_chunk() {
     return begin + before;
 }
 
+/// Guards `late` and `slab_gone` of all chunks.
+constinit std::mutex late_lock;
+
 } // namespace
 
 struct slab::block {
@@ -55,6 +59,8 @@ struct alignas(std::max_align_t) slab::chunk {
     block* free = nullptr;
     char* fresh;
     std::size_t used = 0;
+    std::size_t late = 0; // of them, given back late
+    bool slab_gone = false;
     chunk* previous = nullptr;
     chunk* next = nullptr;
 
@@ -67,10 +73,17 @@ struct alignas(std::max_align_t) slab::chunk {
 slab::slab(std::size_t bytes) noexcept : block_bytes_(round_up(bytes)) {}
 
 slab::~slab() {
-    while (with_room_ != nullptr) { // an object that is left keeps its chunk
-        chunk& c = *with_room_;
-        unlink(c);
-        if (c.used == 0)
+    leave_all(with_room_);
+    leave_all(full_);
+}
+
+void slab::leave_all(chunk* list) noexcept {
+    const std::lock_guard guard(late_lock);
+    while (list != nullptr) {
+        chunk& c = *list;
+        list = c.next;
+        c.slab_gone = true;
+        if (c.used == c.late)
             ::munmap(&c, chunk_bytes);
     }
 }
@@ -88,8 +101,10 @@ void* slab::take() {
         taken = c.fresh;
         c.fresh += block_bytes_;
     }
-    if (!c.has_room(block_bytes_))
-        unlink(c);
+    if (!c.has_room(block_bytes_)) {
+        unlink(with_room_, c);
+        link(full_, c);
+    }
     return taken;
 }
 
@@ -98,11 +113,11 @@ void slab::give_back(void* returned) noexcept {
         ::operator delete(returned);
         return;
     }
-    const auto address = reinterpret_cast<std::uintptr_t>(returned);
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the chunk begins at a multiple of its size
-    chunk& c = *reinterpret_cast<chunk*>(address - address % chunk_bytes);
-    if (!c.has_room(block_bytes_))
-        link(c);
+    chunk& c = chunk_of(returned);
+    if (!c.has_room(block_bytes_)) {
+        unlink(full_, c);
+        link(with_room_, c);
+    }
     c.free = ::new (returned) block{c.free};
     if (--c.used != 0)
         return;
@@ -110,30 +125,48 @@ void slab::give_back(void* returned) noexcept {
         ++empty_;
         return;
     }
-    unlink(c);
+    unlink(with_room_, c);
     --chunks_;
     ::munmap(&c, chunk_bytes);
+}
+
+void slab::give_back_late(void* returned) noexcept {
+    if (!ROTA_SLABS) {
+        ::operator delete(returned);
+        return;
+    }
+    chunk& c = chunk_of(returned);
+    const std::lock_guard guard(late_lock);
+    ++c.late;
+    if (c.slab_gone && c.used == c.late)
+        ::munmap(&c, chunk_bytes);
+}
+
+slab::chunk& slab::chunk_of(void* block) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the chunk begins at a multiple of its size
+    return *reinterpret_cast<chunk*>(address - address % chunk_bytes);
 }
 
 slab::chunk* slab::add_chunk() {
     void* const memory = map_chunk();
     chunk& added = *::new (memory) chunk(static_cast<char*>(memory) + sizeof(chunk));
-    link(added);
+    link(with_room_, added);
     ++chunks_;
     ++empty_;
     return &added;
 }
 
-void slab::link(chunk& c) noexcept {
+void slab::link(chunk*& list, chunk& c) noexcept {
     c.previous = nullptr;
-    c.next = with_room_;
-    if (with_room_ != nullptr)
-        with_room_->previous = &c;
-    with_room_ = &c;
+    c.next = list;
+    if (list != nullptr)
+        list->previous = &c;
+    list = &c;
 }
 
-void slab::unlink(chunk& c) noexcept {
-    (c.previous != nullptr ? c.previous->next : with_room_) = c.next;
+void slab::unlink(chunk*& list, chunk& c) noexcept {
+    (c.previous != nullptr ? c.previous->next : list) = c.next;
     if (c.next != nullptr)
         c.next->previous = c.previous;
 }

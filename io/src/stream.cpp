@@ -4,9 +4,45 @@
 #include <cstring>
 #include <stdexcept>
 
+#include <rota/check.hpp>
+
 namespace rota::io {
 
-task<void> stream::write_all(std::span<const std::string_view> pieces) {
+task<std::optional<std::string_view>> stream::read(deadline until) {
+    const std::size_t seen = std::exchange(seen_, 0);
+    drop_shown();
+    bool more = buffered().size() > seen;
+    if (!more) {
+        try {
+            if (seen == 0)
+                more = co_await fill(until);
+            else
+                more = co_await fill_more(until);
+        } catch (...) {
+            seen_ = seen;
+            throw;
+        }
+    }
+    if (!more) {
+        seen_ = seen;
+        co_return std::nullopt;
+    }
+    shown_ = buffered().size();
+    co_return buffered();
+}
+
+void stream::drop_what_was_shown() noexcept {
+    seen_ = 0;
+    consume(std::exchange(shown_, 0));
+}
+
+void stream::unread(std::size_t bytes) noexcept {
+    ROTA_CHECK(bytes <= shown_, "no more is given back than read() has shown");
+    shown_ -= bytes;
+    seen_ = bytes;
+}
+
+task<void> stream::write_all(std::span<const std::string_view> pieces, deadline until) {
     std::string joined;
     std::size_t size = 0;
     for (const std::string_view piece : pieces)
@@ -14,12 +50,13 @@ task<void> stream::write_all(std::span<const std::string_view> pieces) {
     joined.reserve(size);
     for (const std::string_view piece : pieces)
         joined.append(piece);
-    co_await write_owned(std::move(joined));
+    co_await write_owned(std::move(joined), until);
 }
 
 task<std::size_t> stream::read_some(std::span<char> into, deadline until) {
     if (into.empty())
         co_return 0;
+    drop_shown();
     const bool more = co_await fill(until);
     if (!more)
         co_return 0;
@@ -33,6 +70,7 @@ task<std::size_t> stream::read_some(std::span<char> into, deadline until) {
 task<std::size_t> stream::read_exactly(std::span<char> into, deadline until) {
     if (into.empty())
         co_return 0;
+    drop_shown();
     // Nothing is consumed before all of it is there: a deadline or a stop must not lose a part.
     bool more = co_await fill(until);
     while (more && buffered().size() < into.size())
@@ -48,6 +86,7 @@ task<std::optional<std::string>> stream::read_until(std::string delimiter, std::
                                                     deadline until) {
     if (delimiter.empty())
         throw std::invalid_argument("read_until: an empty delimiter");
+    drop_shown();
     std::size_t searched = 0;
     bool more = co_await fill(until);
     for (;;) {
@@ -71,6 +110,7 @@ task<std::optional<std::string>> stream::read_until(std::string delimiter, std::
 }
 
 task<std::optional<std::string>> stream::read_line(std::size_t max_bytes, deadline until) {
+    drop_shown();
     std::size_t searched = 0;
     bool more = co_await fill(until);
     for (;;) {
@@ -95,11 +135,11 @@ task<std::optional<std::string>> stream::read_line(std::size_t max_bytes, deadli
     }
 }
 
-task<void> stream::write_line(std::string_view line) {
+task<void> stream::write_line(std::string_view line, deadline until) {
     std::string bytes;
     bytes.reserve(line.size() + 1);
     bytes.append(line).push_back('\n');
-    co_await write_owned(std::move(bytes));
+    co_await write_owned(std::move(bytes), until);
 }
 
 } // namespace rota::io

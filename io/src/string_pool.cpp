@@ -1,10 +1,13 @@
 #include "string_pool.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
+
+#include <rota/thread_end.hpp>
 
 namespace rota::io {
 namespace {
@@ -55,25 +58,43 @@ struct shelves {
     shelf large;
 };
 
-shelves& here() {
+/// Of this thread; made when it is first wanted, and cleared away at its end.
+constinit thread_local shelves* mine = nullptr;
+
+void clear(void* object) noexcept {
+    delete static_cast<shelves*>(object);
+    mine = nullptr;
+}
+
+/// Throws std::bad_alloc.
+void make_shelves() {
     // Never destroyed: threads may end after it would have been.
     static depot& small = *new depot(string_pool::small_max);
     static depot& large = *new depot(string_pool::large_max);
-    thread_local shelves mine{shelf(string_pool::small_max, small),
-                              shelf(string_pool::large_max, large)};
-    return mine;
+    static const thread_end end(&clear);
+    auto made = std::make_unique<shelves>(shelf(string_pool::small_max, small),
+                                          shelf(string_pool::large_max, large));
+    if (!end.note(made.get()))
+        throw std::bad_alloc();
+    mine = made.release();
+}
+
+shelves& here() {
+    if (mine == nullptr)
+        make_shelves();
+    return *mine;
 }
 
 } // namespace
 
 std::string string_pool::take(std::size_t bytes) {
-    shelf& mine = bytes <= small_bytes ? here().small : here().large;
-    if (mine.kept.empty())
-        mine.others.fetch(mine.kept);
+    shelf& from = bytes <= small_bytes ? here().small : here().large;
+    if (from.kept.empty())
+        from.others.fetch(from.kept);
     std::string taken;
-    if (!mine.kept.empty()) {
-        taken = std::move(mine.kept.back());
-        mine.kept.pop_back();
+    if (!from.kept.empty()) {
+        taken = std::move(from.kept.back());
+        from.kept.pop_back();
     }
     taken.reserve(std::max(bytes, bytes_min));
     return taken;
@@ -85,11 +106,11 @@ void string_pool::keep(std::string& s) noexcept {
     if (size < bytes_min || size > large_bytes)
         return;
     try {
-        shelf& mine = size <= small_bytes ? here().small : here().large;
-        if (mine.kept.size() == mine.kept.capacity())
-            mine.others.leave(mine.kept);
+        shelf& to = size <= small_bytes ? here().small : here().large;
+        if (to.kept.size() == to.kept.capacity())
+            to.others.leave(to.kept);
         given.clear();
-        mine.kept.push_back(std::move(given));
+        to.kept.push_back(std::move(given));
     } catch (const std::bad_alloc&) {
         return; // a thread's first: there is no memory for a shelf
     }

@@ -3,21 +3,22 @@
 #include "backend.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <initializer_list>
 #include <memory>
 #include <system_error>
+#include <vector>
 
-#include <fmt/format.h>
 #include <liburing.h>
+#include <poll.h>
+#include <rota/check.hpp>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "buffer_group.hpp"
 #include "operation.hpp"
 #include "uring_refusal.hpp"
+#include "uring_setup.hpp"
 
 namespace rota::io {
 namespace {
@@ -27,79 +28,32 @@ constexpr std::uint64_t ignored = 0;
 constexpr std::uint64_t woken = 1;
 constexpr std::uint64_t tried = 2;
 
-constexpr unsigned entries_min = 16;
-
-std::system_error failure(int negative_errno, const char* what) {
-    return {-negative_errno, std::system_category(), what};
-}
-
-/// Rings are mapped and unmapped by bare system calls, which ThreadSanitizer does not see: it would
-/// take a ring for another one that had been at its address. Each end of a ring releases to, and
-/// each start acquires from here.
-std::atomic<unsigned> rings{0};
-
-/// Sets a ring up, with half the entries as long as the kernel has no memory for more.
-void set_up(io_uring& ring, unsigned entries, unsigned flags, const char* what) {
-    for (;;) {
-        io_uring_params params{};
-        params.flags = flags | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
-        params.cq_entries = entries * 4;
-        const int result = ::io_uring_queue_init_params(entries, &ring, &params);
-        if (result == 0) {
-            rings.fetch_add(1, std::memory_order_acq_rel);
-            return;
-        }
-        if (result != -ENOMEM || entries <= entries_min)
-            throw failure(result, what);
-        entries /= 2;
-    }
-}
-
-/// Throws if the kernel does not know one of the operations that the two sides submit. How they
-/// are used, several completions for one, is as old as the flags of the read side's ring.
-void require_operations(io_uring& ring) {
-    const std::unique_ptr<io_uring_probe, void (*)(io_uring_probe*)> known(
-        ::io_uring_get_probe_ring(&ring), ::io_uring_free_probe);
-    if (known == nullptr)
-        throw failure(-EOPNOTSUPP, "io_uring_register (probe)");
-    for (const int operation :
-         {IORING_OP_NOP, IORING_OP_SENDMSG, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_READ,
-          IORING_OP_CONNECT, IORING_OP_POLL_ADD, IORING_OP_ASYNC_CANCEL}) {
-        if (::io_uring_opcode_supported(known.get(), operation) == 0) {
-            throw std::system_error(EOPNOTSUPP, std::system_category(),
-                                    fmt::format("operation {} of io_uring", operation));
-        }
-    }
-}
-
-void tear_down(io_uring& ring) noexcept {
-    rings.fetch_sub(1, std::memory_order_acq_rel);
-    ::io_uring_queue_exit(&ring);
-}
-
 class uring_read_backend final : public read_backend {
 public:
-    explicit uring_read_backend(unsigned entries) {
+    uring_read_backend(unsigned entries, bool allow_limited) : allow_limited_(allow_limited) {
         // DEFER_TASKRUN and COOP_TASKRUN: completions are worked off when the thread asks for them,
         // not by interrupting it (without: 1.48 times the CPU). R_DISABLED: the thread that enables
         // the ring is its single issuer.
-        set_up(ring_, entries,
-               IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_COOP_TASKRUN |
-                   IORING_SETUP_R_DISABLED,
-               "io_uring_setup (read side)");
+        set_up_ring(ring_, entries,
+                    IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+                        IORING_SETUP_COOP_TASKRUN | IORING_SETUP_R_DISABLED,
+                    "io_uring_setup (read side)");
     }
 
     ~uring_read_backend() override {
         if (!left_)
-            tear_down(ring_);
+            tear_down_ring(ring_);
     }
 
     void enter_thread() override {
+        thread_ = ::gettid();
         // By the bare call: liburing 2.3 declares io_uring_enable_rings() but does not export it.
         if (::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr,
                       0) < 0) {
             throw std::system_error(errno, std::system_category(), "io_uring_register (enable)");
         }
+        if (allow_limited_)
+            limited_receives_ = knows_limited_receives();
         listen_for_wake();
     }
 
@@ -114,37 +68,49 @@ public:
         __kernel_timespec limit{.tv_sec = 1, .tv_nsec = 0};
         const int result = ::io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, &limit, nullptr);
         if (result < 0)
-            throw failure(result, "io_uring_enter");
+            throw uring_failure(result, "io_uring_enter");
         if (cqe == nullptr || cqe->user_data != tried || cqe->res != 0)
-            throw failure(-EOPNOTSUPP, "a no-op through io_uring");
+            throw uring_failure(-EOPNOTSUPP, "a no-op through io_uring");
         ::io_uring_cqe_seen(&ring_, cqe);
     }
 
     void arm(operation& op) override {
+        check_thread();
+        if (op.carried_over && op.kind == op_kind::connect) {
+            // A ring would begin it anew, and fail because it has begun.
+            if (const int error = go_on_connecting(op); error != 0 && error != EINPROGRESS)
+                throw uring_failure(-error, "connect");
+        }
         io_uring_sqe* const sqe = next_sqe();
         switch (op.kind) {
         case op_kind::receive:
-            ::io_uring_prep_recv_multishot(sqe, op.fd, nullptr, 0, 0);
-            sqe->flags |= IOSQE_BUFFER_SELECT;
-            sqe->buf_group = op.group->id();
+            prepare_receive(*sqe, op);
             break;
         case op_kind::poll:
             ::io_uring_prep_poll_add(sqe, op.fd, op.poll_events);
             break;
         case op_kind::connect:
-            ::io_uring_prep_connect(sqe, op.fd, op.address, op.address_length);
+            if (op.carried_over) {
+                ::io_uring_prep_poll_add(sqe, op.fd, POLLOUT);
+            } else {
+                ::io_uring_prep_connect(sqe, op.fd, op.address, op.address_length);
+            }
             break;
         }
         sqe->user_data = reinterpret_cast<std::uintptr_t>(&op);
     }
 
     void cancel(operation& op) override {
+        check_thread();
         io_uring_sqe* const sqe = next_sqe();
         ::io_uring_prep_cancel64(sqe, reinterpret_cast<std::uintptr_t>(&op), 0);
         sqe->user_data = ignored;
     }
 
     std::size_t wait(std::span<op_completion> out, time_point until) override {
+        check_thread();
+        for (buffer_group* const group : carried_)
+            group->refill();
         if (::io_uring_cq_ready(&ring_) == 0)
             enter(until);
         std::size_t count = 0;
@@ -155,7 +121,7 @@ public:
             if (count == out.size())
                 break;
             ++seen;
-            if (cqe->user_data == ignored)
+            if (cqe->user_data == ignored || cqe->user_data == tried)
                 continue;
             if (cqe->user_data == woken) {
                 wake_armed_ = false;
@@ -169,16 +135,19 @@ public:
         return count;
     }
 
-    void wake() noexcept override { wake_->notify(); }
+    void wake() noexcept override { wake_.notify(); }
 
     void attach(buffer_group& group) override {
+        carried_.reserve(carried_.size() + 1);
         io_uring_buf_reg registration{};
-        registration.ring_addr = reinterpret_cast<std::uintptr_t>(group.ring());
+        registration.ring_addr = reinterpret_cast<std::uintptr_t>(group.ring_for_kernel());
         registration.ring_entries = group.count();
         registration.bgid = group.id();
         if (const int result = ::io_uring_register_buf_ring(&ring_, &registration, 0); result < 0) {
-            throw failure(result, "io_uring_register_buf_ring");
+            throw uring_failure(result, "io_uring_register_buf_ring");
         }
+        if (group.is_carried())
+            carried_.push_back(&group);
     }
 
     // SINGLE_ISSUER. Completions come only when the thread asks for them, because of DEFER_TASKRUN:
@@ -192,6 +161,7 @@ public:
     }
 
     void leave() noexcept override {
+        check_thread();
         // What was not handed over goes. A submit alone does not ask for completions, so everything
         // has been marked as cancelled before any of the deferred work runs, which then only ends.
         ring_.sq.sqe_tail = ring_.sq.sqe_head;
@@ -200,15 +170,15 @@ public:
             sqe->user_data = ignored;
             ::io_uring_submit(&ring_);
         }
-        tear_down(ring_);
+        tear_down_ring(ring_);
         left_ = true;
     }
 
-    std::unique_ptr<read_backend> stand_in() const override {
-        return make_epoll_read_backend(wake_);
+private:
+    void check_thread() const noexcept {
+        ROTA_CHECK(thread_ == ::gettid(), "a ring is entered by the thread that it belongs to");
     }
 
-private:
     io_uring_sqe* next_sqe() {
         for (;;) {
             if (io_uring_sqe* const sqe = ::io_uring_get_sqe(&ring_))
@@ -220,6 +190,39 @@ private:
             if (result == -EBUSY || result == -EAGAIN)
                 ::io_uring_get_events(&ring_);
         }
+    }
+
+    /// A receive that goes on by itself takes whole buffers until it has its limit: that leaves
+    /// room for the last one. With less room, or where the kernel knows no limit, one buffer is
+    /// received, and then the operation ends.
+    void prepare_receive(io_uring_sqe& sqe, const operation& op) const noexcept {
+        const std::size_t buffer = op.group->bytes_each();
+        if (limited_receives_ && op.room > buffer) {
+            ::io_uring_prep_recv_multishot(&sqe, op.fd, nullptr, 0, 0);
+            sqe.file_index = op.room - static_cast<std::uint32_t>(buffer) + 1; // later: optlen
+        } else {
+            ::io_uring_prep_recv(&sqe, op.fd, nullptr, std::min<std::size_t>(op.room, buffer), 0);
+        }
+        sqe.flags |= IOSQE_BUFFER_SELECT;
+        sqe.buf_group = op.group->id();
+    }
+
+    /// Whether a receive that goes on by itself can be limited (Linux 6.17). Older kernels refuse
+    /// it for what it says, others for its descriptor.
+    bool knows_limited_receives() {
+        io_uring_sqe* const sqe = next_sqe();
+        ::io_uring_prep_recv_multishot(sqe, -1, nullptr, 0, 0);
+        sqe->flags |= IOSQE_BUFFER_SELECT;
+        sqe->file_index = 1;
+        sqe->user_data = tried;
+        io_uring_cqe* cqe = nullptr;
+        __kernel_timespec limit{.tv_sec = 1, .tv_nsec = 0};
+        ::io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, &limit, nullptr);
+        if (cqe == nullptr || cqe->user_data != tried)
+            return false; // wait() passes over it, should it come later
+        const bool known = cqe->res == -EBADF;
+        ::io_uring_cqe_seen(&ring_, cqe);
+        return known;
     }
 
     void enter(time_point until) {
@@ -241,13 +244,15 @@ private:
 
     void listen_for_wake() {
         io_uring_sqe* const sqe = next_sqe();
-        ::io_uring_prep_read(sqe, wake_->fd(), &wake_count_, sizeof wake_count_, 0);
+        ::io_uring_prep_read(sqe, wake_.fd(), &wake_count_, sizeof wake_count_, 0);
         sqe->user_data = woken;
         wake_armed_ = true;
     }
 
     static op_completion translate(const io_uring_cqe& cqe) noexcept {
         auto* const op = static_cast<operation*>(::io_uring_cqe_get_data(&cqe));
+        if (op->carried_over && op->kind == op_kind::connect && cqe.res >= 0)
+            return {.op = op, .result = end_connect(op->fd), .flags = 0};
         std::uint32_t flags = 0;
         if ((cqe.flags & IORING_CQE_F_MORE) != 0)
             flags |= completion_flags::more;
@@ -255,13 +260,18 @@ private:
             flags |= completion_flags::buffer;
             flags |= (cqe.flags >> IORING_CQE_BUFFER_SHIFT) << completion_flags::buffer_shift;
             op->group->taken_by_kernel();
+            op->room -= std::min(op->room, static_cast<std::uint32_t>(std::max(0, cqe.res)));
         }
         return {.op = op, .result = cqe.res, .flags = flags};
     }
 
-    const std::shared_ptr<wake_event> wake_ = std::make_shared<wake_event>();
+    const wake_event wake_;
+    const bool allow_limited_;
+    bool limited_receives_ = false;
     io_uring ring_{};
+    std::vector<buffer_group*> carried_; // those with a ring for this kernel alone
     std::uint64_t wake_count_ = 0;
+    int thread_ = 0;
     bool wake_armed_ = false;
     bool left_ = false;
 };
@@ -269,10 +279,10 @@ private:
 class uring_write_backend final : public write_backend {
 public:
     explicit uring_write_backend(unsigned entries) : batch_max_(entries) {
-        set_up(ring_, entries, IORING_SETUP_COOP_TASKRUN, "io_uring_setup (write side)");
+        set_up_ring(ring_, entries, IORING_SETUP_COOP_TASKRUN, "io_uring_setup (write side)");
         batch_max_ = std::min(batch_max_, *ring_.sq.kring_entries);
     }
-    ~uring_write_backend() override { tear_down(ring_); }
+    ~uring_write_backend() override { tear_down_ring(ring_); }
 
     void send(std::span<send_request> batch) override {
         while (!batch.empty()) {
@@ -321,8 +331,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<read_backend> make_uring_read_backend(unsigned entries) {
-    return std::make_unique<uring_read_backend>(entries);
+std::unique_ptr<read_backend> make_uring_read_backend(unsigned entries, bool limited_receives) {
+    return std::make_unique<uring_read_backend>(entries, limited_receives);
 }
 
 std::unique_ptr<write_backend> make_uring_write_backend(unsigned entries) {
@@ -331,8 +341,8 @@ std::unique_ptr<write_backend> make_uring_write_backend(unsigned entries) {
 
 std::string why_no_uring() {
     try {
-        uring_read_backend reading(entries_min);
-        const uring_write_backend writing(entries_min);
+        uring_read_backend reading(ring_entries_min, true);
+        const uring_write_backend writing(ring_entries_min);
         reading.enter_thread();
         reading.try_out();
         buffer_group group(0, 2, 64);

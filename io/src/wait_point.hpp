@@ -3,6 +3,7 @@
 #include <chrono>
 #include <coroutine>
 #include <source_location>
+#include <stdexcept>
 #include <utility>
 
 #include <rota/errors.hpp>
@@ -26,7 +27,12 @@ public:
     explicit wait_point(worker& home) noexcept : home_(home), expiry_(*this) {}
     wait_point(const wait_point&) = delete;
     wait_point& operator=(const wait_point&) = delete;
-    ~wait_point() { home_.timers().disarm(expiry_); }
+    ~wait_point() { end(); }
+    /// Nobody waits here any more: the place may outlive its worker now.
+    void end() noexcept {
+        if (expiry_.armed())
+            home_.timers().disarm(expiry_);
+    }
 
     [[nodiscard]] bool waiting() const noexcept { return current_ != nullptr; }
 
@@ -45,13 +51,15 @@ public:
         template <class Promise>
         bool await_suspend(std::coroutine_handle<Promise> self) {
             return wait(self, [this] {
+                if (&owner().home() != &point_.home_)
+                    throw std::logic_error("rota: waiting for io on a worker that is not its own");
                 point_.current_ = this;
                 if (until_)
                     point_.expire_by(*until_);
                 return true;
             });
         }
-        /// Throws timed_out, operation_cancelled.
+        /// Throws timed_out, operation_cancelled, and std::logic_error on another worker.
         void await_resume() {
             finish();
             if (timed_out_)

@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <rota/io/options.hpp>
@@ -19,6 +21,23 @@ namespace rota::io {
 class connection_core;
 class rest_keeper;
 
+/// Something beside a connection whose handle the context may have to end: a listener, a datagram
+/// socket. In the list of its worker.
+class handle_core {
+public:
+    /// The context stops: it closes. True if its handle was there still, and is dead in the end.
+    virtual bool stop() noexcept = 0;
+    /// What to call it in a log. Throws.
+    [[nodiscard]] virtual std::string describe() const = 0;
+
+    // -- worker_io's list
+    handle_core* previous_handle = nullptr;
+    handle_core* next_handle = nullptr;
+
+protected:
+    ~handle_core() = default;
+};
+
 /// What io keeps for one worker: its receive buffers, the sides that serve it, its connections. The
 /// baton holder's, except what is set once.
 class worker_io final : public turn_hook {
@@ -34,6 +53,8 @@ public:
     read_side& reader;
     write_side& writer;
     const reactor_options& options;
+    /// options.max_unread_bytes, within what a receive can be asked for: a number of 32 bits.
+    const std::size_t unread_limit;
 
     // -- the baton holder
     buffer_group buffers;
@@ -47,24 +68,37 @@ public:
     void add_starved(connection_core& c, bool again) noexcept;
     void remove_starved(connection_core& c) noexcept;
 
+    /// Makes room for one more connection in what add_starved() needs. Throws std::bad_alloc.
+    void reserve_place();
     void add(connection_core& c) noexcept;
     void remove(connection_core& c) noexcept;
+    void add(handle_core& c) noexcept;
+    void remove(handle_core& c) noexcept;
     /// One more connection has come to rest. Once many have, what they needed while they were awake
     /// goes back to the system.
     void count_rest() noexcept;
+    /// A connection has ended that had `bytes` unread. Once that was much, it goes back to the
+    /// system, which the allocator would keep otherwise.
+    void count_dropped(std::size_t bytes) noexcept;
     /// The connections that rest with `keeper` do so no longer than that.
     void end_rests_by(const rest_keeper& keeper,
                       std::chrono::steady_clock::time_point until) noexcept;
-    /// Aborts every connection of this worker, those too that only linger to send their last bytes.
-    void abort_all() noexcept;
-
-    /// Lets the worker do abort_all() in its next turn. Any thread, once.
-    void request_abort_all() noexcept { home.post(abort_); }
+    /// No routine is left: ends what the worker keeps, and then aborts every connection, those too
+    /// that only linger to send their last bytes, and those whose handle is there still. Lets the
+    /// worker do it in its next turn. Any thread, once.
+    void request_end() noexcept { home.post(end_); }
+    /// Handles that were there still when it was done, by what they were; of too many kinds some
+    /// are not named. Once the worker has ended.
+    struct strays {
+        std::size_t count = 0;
+        std::vector<std::pair<std::string, std::size_t>> named;
+    };
+    [[nodiscard]] const strays& left_over() const noexcept { return strays_; }
 
 private:
-    struct abort_node : runnable {
-        explicit abort_node(worker_io& w) noexcept : runnable(&run), io(w) {}
-        static void run(runnable& r) noexcept { static_cast<abort_node&>(r).io.abort_all(); }
+    struct end_node : runnable {
+        explicit end_node(worker_io& w) noexcept : runnable(&run), io(w) {}
+        static void run(runnable& r) noexcept { static_cast<end_node&>(r).io.end_all(); }
         worker_io& io;
     };
 
@@ -81,14 +115,23 @@ private:
     };
 
     void retry_starved() noexcept;
+    void trim_soon() noexcept;
+    void end_all() noexcept;
+    template <class Core>
+    void end_one(Core& c) noexcept;
+    void note_stray(std::string name);
 
-    abort_node abort_{*this};
-    const bool drives_read_side_; // topology per_worker
-    std::vector<connection_core*> starved_;
+    end_node end_{*this};
+    strays strays_;
+    const bool drives_read_side_;           // topology per_worker
+    std::vector<connection_core*> starved_; // has room for every connection
+    std::size_t connection_count_ = 0;
     bool worth_a_retry_ = false; // buffers have come back since the last retry
     retry_timer retry_{*this};
     connection_core* connections_ = nullptr;
-    std::size_t rested_ = 0; // since the last look of trim_
+    handle_core* others_ = nullptr;
+    std::size_t rested_ = 0;        // since the last look of trim_
+    std::size_t dropped_bytes_ = 0; // the same
     trim_timer trim_{*this};
 };
 

@@ -2,12 +2,24 @@
 
 #include <malloc.h>
 
-namespace rota::io {
+#include <utility>
 
-write_side::write_side(std::unique_ptr<write_backend> backend, std::size_t inline_send_bytes)
+#include <rota/check.hpp>
+
+namespace rota::io {
+namespace {
+
+constexpr std::size_t posted_max = 64; // more workers than this are woken at once
+
+} // namespace
+
+write_side::write_side(std::unique_ptr<write_backend> backend,
+                       std::optional<std::size_t> inline_send_bytes)
     : backend_(std::move(backend)), inline_send_bytes_(inline_send_bytes) {
     outputs_.reserve(batch_max);
     requests_.reserve(batch_max);
+    vectors_.reserve(vectors_max);
+    posted_.reserve(posted_max);
 }
 
 write_side::~write_side() { stop(); }
@@ -38,26 +50,58 @@ void write_side::flush() noexcept {
     if (inbox_.empty())
         return;
     const bool much =
-        has_thread_ && queued_bytes_.load(std::memory_order_relaxed) > inline_send_bytes_;
+        has_thread_ && (!inline_send_bytes_ ||
+                        queued_bytes_.load(std::memory_order_relaxed) > *inline_send_bytes_);
     baton seen = baton::parked;
     if (much) {
-        if (baton_.compare_exchange_strong(seen, baton::running))
+        if (baton_.load(std::memory_order_seq_cst) == baton::parked &&
+            baton_.compare_exchange_strong(seen, baton::running))
             parker_.notify();
         return;
     }
-    while (baton_.compare_exchange_strong(seen, baton::lent)) {
-        drain();
+    ROTA_CHECK(!has_thread_ || inline_send_bytes_, "nobody but the thread sends, if that is to");
+    for (int rounds = 1; baton_.compare_exchange_strong(seen, baton::lent); ++rounds) {
+        bool left = send_round();
+        while (left && !has_thread_)
+            left = send_round();
+        if (left || (has_thread_ && rounds == lent_rounds_max && !inbox_.empty())) {
+            pass_on();
+            return;
+        }
+        check_baton(baton::lent);
         baton_.store(baton::parked, std::memory_order_seq_cst);
         if (inbox_.empty())
             return;
         seen = baton::parked;
     }
-    // Somebody else holds the baton, and looks at the inbox again when he gives it back.
+    // Another thread holds the baton, and looks at the inbox again when it gives it back.
+}
+
+/// What is left is the thread's.
+void write_side::pass_on() noexcept {
+    check_baton(baton::lent);
+    baton_.store(baton::running, std::memory_order_seq_cst);
+    parker_.notify();
+}
+
+void write_side::check_baton(baton as) const noexcept {
+    ROTA_CHECK(baton_.load(std::memory_order_relaxed) == as,
+               "only the holder of the write side's baton sends, and gives it back");
 }
 
 void write_side::run() noexcept {
     for (;;) {
-        drain();
+        for (bool left = true; left;) {
+            {
+                // One wake for each worker, however many of its outputs have come to their end.
+                const worker::put_off_wakes until_sent(posted_);
+                left = send_round() || !inbox_.empty();
+            }
+            for (worker* const w : posted_)
+                w->notify();
+            posted_.clear();
+        }
+        check_baton(baton::running);
         baton_.store(baton::parked, std::memory_order_seq_cst);
         baton seen = baton::parked;
         if (!inbox_.empty() && baton_.compare_exchange_strong(seen, baton::running))
@@ -81,35 +125,40 @@ void write_side::return_memory() noexcept {
     parker_.notify(); // without the baton: it only wakes
 }
 
-void write_side::drain() {
-    while (inbox_.drain_into(ready_) != 0 || !ready_.empty()) {
-        queued_bytes_.store(0, std::memory_order_relaxed);
-        while (!ready_.empty()) {
-            outputs_.clear();
-            requests_.clear();
-            vectors_.clear();
-            while (outputs_.size() < batch_max) {
-                runnable* const next = ready_.pop();
-                if (next == nullptr)
-                    break;
-                output& o = static_cast<output::queue_node*>(next)->out;
-                outputs_.push_back(&o);
-                o.prepare(requests_.emplace_back(), vectors_);
-            }
-            send_batch(outputs_.size());
+/// Sends what is queued, as far as a few batches go; true if more is at hand.
+bool write_side::send_round() noexcept {
+    inbox_.drain_into(ready_);
+    queued_bytes_.store(0, std::memory_order_relaxed);
+    for (int batches = 0; !ready_.empty(); ++batches) {
+        if (batches == batches_per_round)
+            return true;
+        outputs_.clear();
+        requests_.clear();
+        vectors_.clear();
+        // Within their capacity: nothing here allocates.
+        while (outputs_.size() < batch_max &&
+               vectors_.size() + output::vectors_max <= vectors_max) {
+            runnable* const next = ready_.pop();
+            if (next == nullptr)
+                break;
+            output& o = static_cast<output::queue_node*>(next)->out;
+            outputs_.push_back(&o);
+            o.prepare(requests_.emplace_back(), vectors_);
         }
+        send_batch();
     }
+    return false;
 }
 
-void write_side::send_batch(std::size_t count) {
+void write_side::send_batch() noexcept {
     // The vectors have stopped moving: now they can be pointed at.
     iovec* next = vectors_.data();
-    for (std::size_t i = 0; i < count; ++i) {
-        requests_[i].message.msg_iov = next;
-        next += requests_[i].message.msg_iovlen;
+    for (send_request& r : requests_) {
+        r.message.msg_iov = next;
+        next += r.message.msg_iovlen;
     }
     backend_->send(requests_);
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
         output& o = *outputs_[i];
         if (o.sent(requests_[i].result) == output::next_step::send_more)
             ready_.push(o.node_);

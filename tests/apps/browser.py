@@ -57,7 +57,7 @@ class WebDriverError(Exception):
 class Browser:
     """One browser with one window. Ends with its profile."""
 
-    def __init__(self, width=1280, height=900):
+    def __init__(self, *more, width=1280, height=900):
         self.profile = tempfile.TemporaryDirectory(prefix="rota-chromium-",
                                                    ignore_cleanup_errors=True)
         environment = {**os.environ, "HOME": self.profile.name, "TMPDIR": self.profile.name}
@@ -69,7 +69,7 @@ class Browser:
                          "--disable-dev-shm-usage", "--disable-extensions", "--no-first-run",
                          "--disable-background-networking", "--disable-component-update",
                          "--no-proxy-server", f"--window-size={width},{height}",
-                         f"--user-data-dir={self.profile.name}/profile"]
+                         f"--user-data-dir={self.profile.name}/profile", *more]
             options = {"args": arguments, "binary": find_chromium()}
             wanted = {"browserName": "chrome", "goog:chromeOptions": options,
                       "goog:loggingPrefs": {"browser": "ALL"},
@@ -168,13 +168,13 @@ class Browser:
         self.end()
 
 
-def start():
-    """A browser. Tried again if it does not come up in time, or if the driver ends at once: it
-    wants the same port with IPv4 and IPv6, and somebody may have the second. Throws
-    WebDriverError, AssertionError."""
+def start(*more):
+    """A browser, with more arguments. Tried again if it does not come up in time, or if the driver
+    ends at once: it wants the same port with IPv4 and IPv6, and somebody may have the second.
+    Throws WebDriverError, AssertionError."""
     for _ in range(4):
         try:
-            return Browser()
+            return Browser(*more)
         except (WebDriverError, AssertionError) as error:
             print(f"chromium does not start: {error}; once more", flush=True)
-    return Browser()
+    return Browser(*more)

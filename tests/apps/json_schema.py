@@ -107,6 +107,8 @@ def check_one_of(root, _, argument, value, where):
 def check_format(_root, _schema, argument, value, where):
     if argument != "date-time":
         raise SchemaError(f"{where}: the format {argument} is not known")
+    if not isinstance(value, str):
+        return
     try:
         datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
     except ValueError as error:
@@ -151,12 +153,13 @@ def wrong_values(root, schema):
     kinds = schema.get("type", [])
     kinds = kinds if isinstance(kinds, list) else [kinds]
     if kinds:
-        yield "of another type", 7 if "integer" not in kinds else "7"
+        yield "of another type", "7" if {"integer", "number"} & set(kinds) else 7
     if "minimum" in schema:
         yield "too small", schema["minimum"] - 1
     if "maximum" in schema:
         yield "too large", schema["maximum"] + 1
-        yield "no integer", schema["maximum"] - 0.5
+        if "number" not in kinds:
+            yield "no integer", schema["maximum"] - 0.5
     if "maxLength" in schema:
         yield "too long", "x" * (schema["maxLength"] + 1)
     if "object" in kinds:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 PATIENCE_S = 60  # for what happens at once unless the machine is busy
 LIMIT_S = 1500  # for all tests of one file, with sanitizers on a busy machine
-LISTENING = re.compile(r"listening on (?:\w+://)?(\S+)")
+LISTENING = re.compile(r"listening on (?:\w+://)?(\S+)\s")
 
 
 class Program:

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import select
 import socket
 import tempfile
 from pathlib import Path
@@ -27,9 +28,9 @@ class Answer:
 
 class RotaHttp(Program):
     """rota-http on a free port unless one is given, with job queues in memory unless the options
-    say otherwise."""
+    say otherwise. `mute`: nothing of its log is to be seen."""
 
-    def __init__(self, program, *options, store=("--store", "memory"), port=0, **more):
+    def __init__(self, program, *options, store=("--store", "memory"), port=0, mute=False, **more):
         if "--store" not in options:
             options = (*store, *options)
         self.folder = tempfile.TemporaryDirectory(prefix="rota-test-")
@@ -40,6 +41,9 @@ class RotaHttp(Program):
                          **more)
         try:
             self.port = int(eventually(self._port, f"{program} listens"))
+            # Its log is written by a thread of its own, which may be behind the file.
+            if not (mute or "--log-level" in options or "stderr" in more):
+                self.wait_for(" serves http")
         except BaseException:
             self.end()
             print(self.output(), flush=True)
@@ -81,6 +85,14 @@ class RotaHttp(Program):
         """How many routines of clients wait for `what`."""
         tasks = self.get("/debug/tasks").json()["blocked"]
         return sum(1 for task in tasks if (task["name"], task["what"]) == ("client", what))
+
+    def asleep(self, clients):
+        """How many of the clients that asked for /sleep are at work, or have been, and answered:
+        where it takes long to start them all, the first are by then."""
+        answered = select.select(clients, [], [], 0)[0]
+        for client in answered:
+            check(client.recv(13, socket.MSG_PEEK) == b"HTTP/1.1 200 ", "it is answered")
+        return len(answered) + self.blocked("sleep")
 
     def routines(self):
         """How many there are, with the one that answers."""

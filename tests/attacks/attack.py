@@ -14,6 +14,7 @@ from rota_http import RotaHttp
 # strings to use again (2 MiB for a thread, 4 MiB between them), and what malloc cannot give back.
 WORKERS = "2"
 KEPT_BYTES = 48 << 20
+BRIEF = "ROTA_TEST_BRIEF" in os.environ  # what takes long has been tried in another way
 GET = b"GET /plaintext HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -92,8 +93,36 @@ def attacked(program, options, *more, **popen):
             yield server
 
 
+def kernel_sockets(server):
+    """How many TCP sockets the kernel has for the server's port, but for the listening one and
+    those that only wait for late packets: also those that no program has any more."""
+    listening, waiting = "0A", "06"
+    rows = [row.split() for row in open("/proc/net/tcp", encoding="ascii").readlines()[1:]]
+    return sum(1 for row in rows if row[1].endswith(f":{server.port:04X}")
+               and row[3] not in (listening, waiting))
+
+
 def connect(server, count):
     return [server.connect() for _ in range(count)]
+
+
+@contextlib.contextmanager
+def parked(server, count):
+    """So many clients whose requests are at work: they wait for jobs, until the end of the scope,
+    however long it takes to get there."""
+    path = "/v1/queues/parked"
+    content = b'{"wait_ms":60000}'
+    take = b"POST %s/take HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (
+        path.encode(), len(content), content)
+    equal(server.request("PUT", path, b"{}").status, 200)
+    clients = connect(server, count)
+    for client in clients:
+        client.sendall(take)
+    eventually(lambda: server.blocked("jobs::take") == count, "all of them are at work")
+    yield clients
+    for client in clients:
+        reset(client)
+    equal(server.request("DELETE", path).status, 204)
 
 
 def close_all(clients):

@@ -1,9 +1,11 @@
 // rota-http with handlers that do what no handler should: below /throw/ they throw, /hold holds the
-// thread that runs it until /release is asked for.
+// thread that runs it until /release is asked for, /loop never has to wait until /loop/end is.
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -16,12 +18,15 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/channel.hpp>
 #include <rota/errors.hpp>
 #include <rota/http/error.hpp>
+#include <rota/io/end_signals.hpp>
+#include <rota/routine.hpp>
 #include <rota/sleep.hpp>
 #include <rota/task.hpp>
+#include <rota/worker.hpp>
 
-#include "end_signals.hpp"
 #include "logging.hpp"
 #include "process.hpp"
 #include "program.hpp"
@@ -152,7 +157,43 @@ private:
     int may_go_ = 0;
 };
 
-router bad_routes(holder& threads) {
+/// Takes what is always there, again and again, until another request ends it. Its worker has one
+/// thread, so whatever is answered meanwhile has had its turn between two of its awaits.
+class looper {
+public:
+    task<response> loop() {
+        rota::routine& self = co_await rota::current_routine;
+        rota::channel<int> ready(1);
+        auto turn = self.home().turn_time();
+        awaits_ = 0;
+        turns_ = 1;
+        while (!end_.exchange(false) && awaits_ < awaits_max) {
+            co_await ready.push(1);
+            (void)co_await ready.pop();
+            awaits_ += 2;
+            if (const auto now = self.home().turn_time(); now != turn) {
+                turn = now;
+                ++turns_;
+            }
+        }
+        co_return told();
+    }
+    response told() const {
+        return response::text(std::to_string(awaits_) + " " + std::to_string(turns_));
+    }
+    response end() {
+        end_ = true;
+        return told();
+    }
+
+private:
+    static constexpr std::uint64_t awaits_max = 1'000'000'000; // a minute, if nothing can end it
+    std::atomic<std::uint64_t> awaits_{0};
+    std::atomic<std::uint64_t> turns_{0};
+    std::atomic<bool> end_{false};
+};
+
+router bad_routes(holder& threads, looper& loops) {
     router bad;
     bad.get("/throw/at-once/{what}", throw_at_once)
         .get("/throw/later/{what}", [](request& req) { return throw_later(&req); })
@@ -161,7 +202,10 @@ router bad_routes(holder& threads) {
         .post("/throw/unread/{what}", [](request& req) { return throw_unread(&req); })
         .get("/hold", [&threads] { return threads.hold(); })
         .get("/release", [&threads] { return threads.release(); })
-        .get("/held", [&threads] { return threads.held(); });
+        .get("/held", [&threads] { return threads.held(); })
+        .get("/loop", [&loops](request&) { return loops.loop(); })
+        .get("/loop/told", [&loops] { return loops.told(); })
+        .get("/loop/end", [&loops] { return loops.end(); });
     router within;
     within.use(middleware_that_throws).get("/plaintext", [] { return response::fixed("never"); });
     bad.mount("/throw/middleware", std::move(within));
@@ -177,9 +221,10 @@ int main(int argc, char** argv) {
         if (const auto code = rota_http::read_command_line(argc, argv, from, std::cout, std::cerr))
             return *code;
         const rota_http::logging log(from.log_level);
-        rota_http::end_signals signals(from.drain_timeout);
+        rota::io::end_signals signals(from.drain_timeout);
         holder threads;
-        rota_http::program served(from, bad_routes(threads));
+        looper loops;
+        rota_http::program served(from, bad_routes(threads, loops));
         served.run(signals);
     } catch (const std::exception& e) {
         std::fprintf(stderr, "bad_handlers: %s\n", e.what());

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 
-from attack import GET, attacked, connect, receive_all, send_some
+from attack import BRIEF, GET, attacked, connect, parked, receive_all, send_some
 from programs import PATIENCE_S, check, equal, eventually, run_tests
 from rota_http import read_answer
 
@@ -77,6 +77,31 @@ def test_endless_pipelining(program, options):
                 answers += piece
         names = re.findall(rb"Hello, (\d+)!\n", answers)
         equal([int(name) for name in names], list(range(whole)))
+
+
+def test_requests_that_send_on(program, options):
+    """While their requests are at work many send all that is taken of them: a connection's share of
+    the server's memory is what may be unread, whatever has arrived."""
+    count, unread_max = 100 if BRIEF else 300, 128 << 10
+    flood = memoryview(GET * 120_000)
+    with attacked(program, options) as server:
+        before = server.rss_bytes()
+        with parked(server, count) as clients:
+            left = {}
+            for client in clients:
+                client.setblocking(False)
+                left[client] = flood
+            # Each at once as much as goes: what arrives together is received together.
+            while ready := select.select([], list(left), [], 1)[1]:
+                for client in ready:
+                    try:
+                        while left[client]:
+                            left[client] = left[client][client.send(left[client]):]
+                        del left[client]
+                    except BlockingIOError:
+                        pass
+            # Beside it the buffers that are filled in turn, and what a client needs.
+            server.check_memory(before + count * (unread_max + (16 << 10)) + (12 << 20))
 
 
 def test_huge_lines(program, options):

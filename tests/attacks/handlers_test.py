@@ -117,6 +117,34 @@ def test_a_blocked_worker(program, options):
             close_all([holding, *clients])
 
 
+AWAITS_OF_A_STEP = 512 + 16  # budget::awaits_max, which is looked at every so many
+
+
+def test_a_handler_that_never_has_to_wait(program, options):
+    """It goes on by awaits that complete at once; its neighbours on the only worker are answered
+    between two of its steps, none of which is longer than its budget."""
+    with attacked(program, options, "--workers", "1") as server:
+        with server.connect() as looping, server.connect() as neighbour:
+            def told(path):
+                ask_for(neighbour, path)
+                return map(int, read_answer(neighbour)[1].split())
+
+            ask_for(looping, "/loop")
+            eventually(lambda: any(told("/loop/told")), "the loop has begun")
+            for _ in range(100):
+                awaits_before, turns_before = told("/loop/told")
+                ask_for(neighbour, "/plaintext")
+                equal(read_answer(neighbour)[1], b"Hello, World!")
+                awaits, turns = told("/loop/told")
+                check(turns > turns_before, "it had turns between two answers")
+                check(awaits - awaits_before <= (turns - turns_before + 1) * AWAITS_OF_A_STEP,
+                      f"{awaits - awaits_before} awaits in {turns - turns_before} turns")
+            check(not is_over(looping), "it still loops")
+            told("/loop/end")
+            awaits, turns = map(int, read_answer(looping)[1].split())
+            print(f"  {awaits} awaits in {turns} turns", flush=True)
+
+
 def test_the_end_does_not_wait_for_a_blocked_handler(program, options):
     """Neither the deadline of the drain nor a second signal waits for it, on any worker."""
     # It ends without joining its threads, on purpose; all else that a sanitizer finds still counts.
@@ -129,9 +157,9 @@ def test_the_end_does_not_wait_for_a_blocked_handler(program, options):
             for client in clients:
                 ask_for(client, "/hold")
             server.wait_for("holds worker")
-            for count in range(signals):
+            for said in ("draining", "cancelling")[:signals]:
                 server.signal(signal.SIGTERM)
-                server.wait_for("draining", count + 1)
+                server.wait_for(said)
             equal(server.wait(), 1, "exit code")
             server.wait_for("does not let go of its thread")
             close_all(clients)

@@ -41,7 +41,7 @@ def test_no_room_on_the_disk(program, options):
 
 def test_closed_at_the_start(program, options):
     shell = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', program]
-    with attacked(shell, options, "--access-log") as server:
+    with attacked(shell, options, "--access-log", mute=True) as server:
         much_to_log(server)
 
 

@@ -69,6 +69,36 @@ def test_full_rings(launcher, program, options):
             close_all(clients + late)
 
 
+def test_no_memory_for_what_clients_send(_, program, options):
+    """Every allocation beyond a point fails: clients may lose their connections, but nobody else,
+    and the server goes on."""
+    if "ROTA_TEST_SANITIZED" in os.environ:
+        return
+    flood = memoryview(GET * 20_000)
+    with attacked(program, options) as server:
+        for room in (1 << 20, 8 << 20):
+            clients = connect(server, 300)
+            for client in clients:
+                client.sendall(b"GET /sleep/3000 HTTP/1.1\r\nHost: x\r\n\r\n")
+            eventually(lambda: server.asleep(clients) == 300, "all of them are at work")
+            before = resource.prlimit(server.pid, resource.RLIMIT_AS)
+            with open(f"/proc/{server.pid}/statm", encoding="ascii") as statm:
+                mapped = int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            resource.prlimit(server.pid, resource.RLIMIT_AS, (mapped + room, before[1]))
+            for client in clients:
+                client.setblocking(False)
+                send_some(client, flood)
+            while select.select([], clients, [], 0.5)[1]:
+                for client in select.select([], clients, [], 0)[1]:
+                    if not send_some(client, flood[:65_536]):
+                        client.close()
+                clients = [client for client in clients if client.fileno() >= 0]
+            check(server.process.poll() is None, "the server runs")
+            resource.prlimit(server.pid, resource.RLIMIT_AS, before)
+            for client in clients:
+                reset(client)
+
+
 def test_the_memory_ceiling(_, program, options):
     """Clients that make it keep much: while that is more than it may be, requests are refused, and
     those at work go on. Once it is gone requests are taken again."""

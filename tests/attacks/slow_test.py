@@ -9,8 +9,8 @@ import socket
 import sys
 import time
 
-from attack import (GET, ask, attacked, close_all, connect, drip, is_over, receive_all, reset,
-                    send_some)
+from attack import (BRIEF, GET, ask, attacked, close_all, connect, drip, is_over, kernel_sockets,
+                    receive_all, reset, send_some)
 from programs import check, equal, eventually, run_tests
 from rota_http import read_answer
 
@@ -63,6 +63,58 @@ def test_slow_readers(program, options):
         for client in clients:
             check(0 < len(receive_all(client)) < 32 << 20, "a part of what it asked for")
         close_all(clients)
+
+
+def slow_client(server, request):
+    """One that has little room, so that what it leaves stays with the server."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(60)
+    client.connect(("127.0.0.1", server.port))
+    client.sendall(request)
+    return client
+
+
+def test_trickle_readers(program, options):
+    """They take a little now and then: of much, and of what the kernel has whole. They are cut, and
+    the kernel keeps nothing of it."""
+    get = b"GET /bytes/39000 HTTP/1.1\r\nHost: x\r\n%s\r\n"
+    last = get % b"Connection: close\r\n"
+    with attacked(program, options, "--send-timeout", "2s", "--send-rate-min", "20K") as server:
+        before = kernel_sockets(server)
+        requests = [get % b"" * 30, get % b"" * 2, get % b"" + last, last]
+        clients = [slow_client(server, request) for request in requests for _ in range(15)]
+        for client in clients:  # the first may have been cut before the last one came
+            equal(client.recv(9, socket.MSG_WAITALL), b"HTTP/1.1 ", "each is served at first")
+
+        def all_cut():
+            for client in clients:
+                if is_over(client):
+                    try:
+                        client.recv(100)
+                    except ConnectionError:
+                        pass
+            time.sleep(0.2)  # the pace at which they take
+            return kernel_sockets(server) <= before + 1
+
+        eventually(all_cut, "the kernel has nothing of them")
+        close_all(clients)
+
+
+def test_clients_that_are_merely_slow(program, options):
+    """They take longer than the server waits for one that takes nothing, but not too little."""
+    bytes_of_each = 200_000 if BRIEF else 400_000
+    with attacked(program, options, "--send-timeout", "2s", "--send-rate-min", "1K",
+                  "--idle-timeout", "1s") as server:
+        for end in (b"", b"Connection: close\r\n")[BRIEF:]:
+            with slow_client(server, b"GET /bytes/%d HTTP/1.1\r\nHost: x\r\n%s\r\n"
+                             % (bytes_of_each, end)) as client:
+                size = 0
+                while size < bytes_of_each:
+                    piece = client.recv(5000)
+                    check(piece, f"it is cut after {size} bytes")
+                    size += len(piece)
+                    time.sleep(0.1)  # its pace: far more than it has to take
 
 
 def idle_client(server):

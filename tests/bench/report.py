@@ -107,7 +107,7 @@ class Page(unittest.TestCase):
         page = self.render(session={**sample.SESSION, "failed": failed})
         self.assertIn("- not measured: json: a made-up reason", page)
         self.assertIn("- not measured: plaintext-64x16, ", page)
-        self.assertIn("Not here: rota-per-worker, nginx, floor, h2o", page)
+        self.assertIn("Not here: rota-per-worker, rota-dedicated, nginx, floor, h2o", page)
         self.assertFalse((self.out / "micro.svg").exists())
         self.assertNotIn("## Primitives", page)
 

@@ -18,9 +18,9 @@ import targets  # noqa: E402
 PLAN = plans.load("full")
 ACROSS = targets.ACROSS
 GOOD = {"rota": 1.0, "rota-per-worker": 1.0, "floor": 1.0, "nginx": 9.0, "asio": 2.0, "go": 3.0}
-GOOD |= {"target": 1.0, "target-per-worker": 1.0}
+GOOD |= {"rota-dedicated": 1.0, "target": 1.0, "target-per-worker": 1.0}
 BAD = {"rota": 9.0, "rota-per-worker": 9.0, "floor": 1.0, "nginx": 1.0, "asio": 8.0, "go": 3.0}
-BAD |= {"target": 9.0, "target-per-worker": 1.0}
+BAD |= {"rota-dedicated": 9.0, "target": 9.0, "target-per-worker": 1.0}
 
 
 def evaluated(cpu, times=None, failed=None, disturbed=0):

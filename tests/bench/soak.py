@@ -4,6 +4,7 @@
 usage: soak.py [rota-http]
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -18,8 +19,10 @@ sys.path.insert(0, str(SOAK))
 sys.dont_write_bytecode = True
 
 import client  # noqa: E402
+import jobs  # noqa: E402
 import requests  # noqa: E402
 import samples  # noqa: E402
+from server import Server  # noqa: E402
 from world import World  # noqa: E402
 
 PROGRAM = sys.argv[1] if len(sys.argv) > 1 else None
@@ -141,6 +144,31 @@ class Short(unittest.TestCase):
         self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
         self.assertIn("large content, after ", run.stdout)
         self.assertIn("**failed**", run.stdout)
+
+    def test_a_job_that_waits_is_waited_for(self):
+        """One that has failed is neither queued nor in progress while it is held back."""
+
+        async def fail_and_settle(port):
+            world = World(port, 1)
+            world.ledger = jobs.Ledger()
+            await jobs.prepare(world)
+            async with await world.client() as ours:
+                world.ledger.added = 1
+                await jobs.ask(ours, f"{jobs.WORK}/jobs", {"payload": 1}, status=201)
+                for _ in range(4):
+                    wish = {"wait_ms": 10_000}
+                    taken = (await jobs.ask(ours, f"{jobs.WORK}/take", wish))["jobs"]
+                    retries = [{"lease_id": taken[0]["lease_id"]}]
+                    await jobs.ask(ours, f"{jobs.WORK}/ack", {"retries": retries})
+            await jobs.settle(world)
+
+        with tempfile.TemporaryDirectory(prefix="rota-test-") as folder:
+            server = Server(argparse.Namespace(log=None, rota=PROGRAM, option=[]), folder)
+            try:
+                asyncio.run(fail_and_settle(server.port))
+            finally:
+                code = server.end()
+        self.assertEqual(code, 0)
 
     def test_no_server(self):
         run = self.soak("0.1", "--option=--nonsense")

@@ -19,6 +19,7 @@ import urllib.request
 from pathlib import Path
 
 TEXT = b"as it was sent\nin two lines\n"
+ITEMS = '[{"name":"a","count":1},{"name":"b","count":2}]\n'
 
 
 def call(*command, **options):
@@ -37,12 +38,26 @@ def fresh_project(source_root, folder, name="project"):
     return folder
 
 
-def installed(build_root, stack):
+def installed(build_root, stack, *options):
     """Installs what a user links against; gives the prefix it landed in."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rota-")))
-    call("meson", "install", "-C", build_root, "--no-rebuild", "--tags", "devel",
-         "--destdir", folder, "--quiet")
+    call("meson", "install", "-C", build_root, "--destdir", folder, "--quiet", *options)
     return next(folder.rglob("include/rota")).parents[1]
+
+
+def library_alone(source_root, folder):
+    """A build of what is installed and nothing else, as the README has it."""
+    build = folder / "rota"
+    if not (build / "build.ninja").exists():
+        call("meson", "setup", build, source_root, "--buildtype=plain", "-Dtests=disabled",
+             "-Dapps=disabled", "-Dbench=disabled")
+    call("ninja", "-C", build)
+    more = [path for path in build.rglob("*")
+            if path.is_file() and os.access(path, os.X_OK) and "meson-private" not in path.parts]
+    more += [path for path in build.rglob("*.a") if not path.name.startswith("librota_")]
+    if more:
+        raise SystemExit(f"it builds more than the library: {more}")
+    return build
 
 
 def build_with_subproject(source_root, project, *options):
@@ -76,26 +91,41 @@ def with_jobs(source_root, _, folder, __):
     return build / "worker"
 
 
-def through_pkg_config(source_root, build_root, folder, stack):
-    prefix = installed(build_root, stack)
+def reads_json(prefix, program):
+    """What reads JSON is found and works, where it was installed."""
+    if not list(prefix.rglob("librota_json.a")):
+        print("skipped: it was built without what reads JSON")
+        return
+    shown = subprocess.run([program], check=True, capture_output=True, text=True, timeout=60).stdout
+    if shown != ITEMS:
+        raise SystemExit(f"{program} shows {shown!r}")
+    print(f"JSON: {shown}", end="")
+
+
+def through_pkg_config(source_root, _, folder, stack):
+    prefix = installed(library_alone(source_root, folder), stack)
     project = fresh_project(source_root, folder / "project")
-    (project / "echo").unlink(missing_ok=True)
     description = next(prefix.rglob("rota.pc")).parent
+    programs = ["echo"] + ["items"] * (description / "rota-json.pc").exists()
+    for name in programs:
+        (project / name).unlink(missing_ok=True)
     call(
-        "make", "-C", project, f"CXX={os.environ.get('CXX', 'c++')}",
+        "make", "-C", project, *programs, f"CXX={os.environ.get('CXX', 'c++')}",
         f"PKG_CONFIG=pkg-config --define-variable=prefix={prefix}",
         env={**os.environ, "PKG_CONFIG_PATH": str(description)},
     )
+    reads_json(prefix, project / "items")
     return project / "echo"
 
 
 def through_cmake(source_root, build_root, folder, stack):
-    prefix = installed(build_root, stack)
+    prefix = installed(build_root, stack, "--no-rebuild", "--tags", "devel")
     project = fresh_project(source_root, folder / "project")
     build = project / "build"
     shutil.rmtree(build, ignore_errors=True)
     call("cmake", "-G", "Ninja", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}")
     call("cmake", "--build", build)
+    reads_json(prefix, build / "items")
     return build / "echo"
 
 

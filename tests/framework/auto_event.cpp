@@ -36,7 +36,7 @@ TEST_CASE("one notification lets one through, kept for the next if nobody waits"
     scheduler.run();
     REQUIRE(log == "a");
     e.notify();
-    e.notify(); // two who wait, two who go
+    e.notify(); // two that wait, two that go
     scheduler.run();
     REQUIRE(log == "abc");
 }

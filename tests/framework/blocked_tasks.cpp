@@ -8,9 +8,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/channel.hpp>
 #include <rota/errors.hpp>
 #include <rota/inline_scheduler.hpp>
 #include <rota/runtime.hpp>
+#include <rota/sleep.hpp>
 
 namespace {
 
@@ -23,7 +25,7 @@ struct door final : rota::blocker {
     mutable std::atomic<int> looks = 0;
 };
 
-/// Lets one through each time: whoever is woken may find that another was quicker.
+/// Lets one through each time: one that is woken may find that another was quicker.
 struct turnstile final : rota::blocker {
     bool is_blocked() const noexcept override { return coins.load() <= 0; }
     bool enter() noexcept {
@@ -49,6 +51,16 @@ rota::task<void> pass_one(rota::executor* on, turnstile* t, std::atomic<int>* pa
         co_await on->blocked_map().wait(*t);
     } while (!t->enter());
     ++*passed;
+}
+
+rota::task<void> pop_from(rota::channel<int>* c) {
+    auto popped = c->pop();
+    (void)co_await popped;
+}
+
+rota::task<void> nap() {
+    using namespace std::chrono_literals;
+    co_await rota::sleep_for(1h);
 }
 
 } // namespace
@@ -167,4 +179,62 @@ TEST_CASE("waiters, coins and stops race on several workers") {
     rt.join();
     REQUIRE(passed == 100);
     REQUIRE(rt.blocked_map().size() == 0);
+}
+
+TEST_CASE("the map groups all that wait by what they wait for") {
+    rota::channel<int> busy(1);
+    rota::channel<int> other(1);
+    door d;
+    std::string log;
+    rota::inline_scheduler scheduler; // goes first, and stops those that still wait
+    for (int i = 0; i < 5; ++i)
+        (void)scheduler.spawn(pop_from(&busy), {.name = "popper " + std::to_string(i)});
+    (void)scheduler.spawn(pop_from(&other));
+    for (int i = 0; i < 3; ++i)
+        (void)scheduler.spawn(nap()); // each has a timer of its own: one group
+    for (int i = 0; i < 2; ++i)
+        (void)scheduler.spawn(pass(&scheduler, &d, &log, 'x'));
+    scheduler.run();
+
+    const std::vector<rota::blocked_group> groups = scheduler.blocked_map().groups();
+    REQUIRE(groups.size() == 4);
+    const auto& poppers = groups[0].waiters;
+    REQUIRE(poppers.size() == 5);
+    CHECK(poppers[0].what == "channel::pop");
+    CHECK(poppers[0].on != nullptr);
+    std::size_t of_blocker = 0;
+    for (const rota::blocked_group& g : groups) {
+        for (const rota::blocked_routine& r : g.waiters) {
+            CHECK(r.on == g.waiters[0].on);
+            CHECK(r.what == g.waiters[0].what);
+            of_blocker += r.on == static_cast<const rota::blocker*>(&d) ? 1 : 0;
+        }
+    }
+    CHECK(groups[1].waiters.size() == 3);
+    CHECK(groups[1].waiters[0].what == "sleep");
+    CHECK(groups[1].waiters[0].on == nullptr);
+    CHECK(of_blocker == 2);
+    CHECK(groups[3].waiters.size() == 1);
+
+    for (int i = 0; i < 5; ++i)
+        CHECK(busy.try_push(i));
+    scheduler.run();
+    CHECK(scheduler.blocked_map().groups().size() == 3);
+}
+
+TEST_CASE("of those that wait for one thing the longest comes first") {
+    using namespace std::chrono_literals;
+    rota::channel<int> c(1);
+    rota::inline_scheduler scheduler;
+    for (const char* name : {"first", "second", "third"}) {
+        (void)scheduler.spawn(pop_from(&c), {.name = name});
+        scheduler.run();
+        scheduler.advance(10ms);
+    }
+    const auto groups = scheduler.blocked_map().groups();
+    REQUIRE(groups.size() == 1);
+    REQUIRE(groups[0].waiters.size() == 3);
+    CHECK(groups[0].waiters[0].name == "first");
+    CHECK(groups[0].waiters[2].name == "third");
+    CHECK(groups[0].waiters[0].since < groups[0].waiters[2].since);
 }

@@ -283,3 +283,50 @@ TEST_CASE("producers that are cancelled at random push exactly what they say") {
         REQUIRE(t.pushed >= 40);
     }
 }
+
+namespace {
+
+struct job {
+    int id = 0;
+    std::string text;
+};
+
+rota::task<void> emplace_some(rota::channel<job>* jobs) {
+    std::string text(100, 'x');
+    co_await jobs->emplace(1, text);
+    co_await jobs->emplace(2, "a text that is too long to be kept in place");
+    job named{3, std::move(text)};
+    co_await jobs->push(named); // a copy
+    while (co_await jobs->emplace(std::move(named)))
+        named = job{named.id + 1, std::string(50, 'y')};
+}
+
+template <class T>
+concept takes_braces = requires(rota::channel<T>& c) {
+    c.push({});
+};
+
+} // namespace
+
+TEST_CASE("values are made of their parts, aggregates too") {
+    rota::inline_scheduler scheduler;
+    rota::channel<job> jobs(4);
+    const rota::routine_ptr producer = scheduler.spawn(emplace_some(&jobs));
+    scheduler.run();
+    CHECK(jobs.try_pop()->text == std::string(100, 'x'));
+    CHECK(jobs.try_pop()->text == "a text that is too long to be kept in place");
+    CHECK(jobs.try_pop()->id == 3);
+    CHECK(jobs.try_pop()->text == std::string(100, 'x'));
+    jobs.close();
+    scheduler.run();
+    CHECK(jobs.try_pop()->text == std::string(50, 'y'));
+    CHECK(producer->state() == rota::routine_state::stopped);
+}
+
+TEST_CASE("what the compiler would destroy twice is not pushed without a name") {
+    STATIC_REQUIRE(takes_braces<std::string>);
+    STATIC_REQUIRE(takes_braces<std::pair<int, int>>);
+    STATIC_REQUIRE(takes_braces<job> != rota::detail::destroyed_twice<job>);
+    STATIC_REQUIRE_FALSE(rota::detail::destroyed_twice<std::pair<int, std::string>>);
+    STATIC_REQUIRE_FALSE(rota::detail::destroyed_twice<std::unique_ptr<int>>);
+}

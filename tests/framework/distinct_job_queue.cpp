@@ -125,7 +125,7 @@ TEST_CASE("what is put back is at its original place, before what came later") {
     REQUIRE_FALSE(q.status(8));
 }
 
-TEST_CASE("put back jobs go to those who wait") {
+TEST_CASE("put back jobs go to those that wait") {
     rota::inline_scheduler scheduler;
     queue q;
     q.add(1);
@@ -224,7 +224,7 @@ TEST_CASE("with_taken hands the result on, and ends with the queue") {
     REQUIRE(scheduler.run_task(q.with_taken(2, add_up)) == std::nullopt);
 }
 
-TEST_CASE("close wakes those who wait") {
+TEST_CASE("close wakes those that wait") {
     rota::inline_scheduler scheduler;
     queue q;
     ints got;

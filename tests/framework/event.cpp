@@ -25,7 +25,7 @@ TEST_CASE("set lets everybody through until reset") {
     REQUIRE(scheduler.run() == rota::run_status::some_routines_blocked);
     REQUIRE(scheduler.blocked()[0].what == "event");
     e.set();
-    e.reset(); // those who were woken go on
+    e.reset(); // those that were woken go on
     scheduler.run();
     REQUIRE(passed == 2);
     (void)scheduler.spawn(pass(&e, &passed));

@@ -75,6 +75,49 @@ TEST_CASE("equal loads take turns") {
     REQUIRE(count == std::vector<int>{100, 100, 100, 100});
 }
 
+TEST_CASE("with equal loads every worker gets its turn, whatever their number and the batch size") {
+    for (const std::size_t batch : {1U, 2U, 3U, 4U, 5U, 7U, 8U, 9U, 16U, 31U, 64U, 255U, 256U}) {
+        for (std::size_t workers = 1; workers <= 256; ++workers) {
+            rota::least_loaded_scheduler scheduler(batch);
+            std::vector<std::size_t> count(workers);
+            const std::size_t batches = (workers + batch - 1) / batch;
+            // As many rounds over the batches as a full one has workers.
+            const std::size_t full = std::min<std::size_t>(workers, batch);
+            for (std::size_t i = 0; i < batches * full; ++i)
+                ++count[scheduler.pick(workers, [](std::size_t) { return rota::load{}; })];
+            INFO(workers << " workers, batches of " << batch);
+            const std::size_t in_last = workers - (batches - 1) * batch;
+            for (std::size_t w = 0; w < workers; ++w) {
+                const std::size_t in_batch = w / batch < batches - 1 ? full : in_last;
+                if (count[w] < full / in_batch || count[w] > (full + in_batch - 1) / in_batch)
+                    FAIL_CHECK("worker " << w << " was picked " << count[w] << " times");
+            }
+        }
+    }
+}
+
+TEST_CASE("10,000 picks of equally light workers are as even as dice, or more so") {
+    for (const std::size_t workers : {2U, 8U, 9U, 16U, 22U, 64U, 100U, 255U, 256U}) {
+        for (const std::size_t batch : {2U, 8U, 13U, 64U}) {
+            rota::least_loaded_scheduler scheduler(batch);
+            std::vector<double> count(workers);
+            for (int i = 0; i < 10'000; ++i)
+                ++count[scheduler.pick(workers, [](std::size_t) { return rota::load{}; })];
+            const std::size_t batches = (workers + batch - 1) / batch;
+            double chi_square = 0;
+            for (std::size_t w = 0; w < workers; ++w) {
+                // Batches take turns; the last may be smaller.
+                const std::size_t in_batch = std::min(batch, workers - w / batch * batch);
+                const double expected = 10'000.0 / static_cast<double>(batches * in_batch);
+                chi_square += (count[w] - expected) * (count[w] - expected) / expected;
+            }
+            INFO(workers << " workers, batches of " << batch);
+            // Its mean for dice is about the number of workers; half of that would be rare.
+            CHECK(chi_square <= static_cast<double>(workers) / 2);
+        }
+    }
+}
+
 TEST_CASE("idle keep-alive clients spread evenly, in one batch and over several") {
     for (const std::size_t workers : {3U, 8U, 22U}) {
         rota::least_loaded_scheduler scheduler(8);

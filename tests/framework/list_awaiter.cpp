@@ -13,7 +13,7 @@
 
 namespace {
 
-/// The smallest primitive: a bell that wakes the first who waits, or nobody.
+/// The smallest primitive: a bell that wakes the first that waits, or none.
 class bell {
 public:
     class awaiter final : public rota::list_awaiter {

@@ -31,7 +31,7 @@ TEST_CASE("one at a time, in order of arrival") {
     REQUIRE(log == "aabbccdd");
 }
 
-TEST_CASE("nobody overtakes who has been handed the mutex") {
+TEST_CASE("none overtakes the one that has been handed the mutex") {
     rota::inline_scheduler scheduler;
     rota::mutex m;
     std::string log;

@@ -44,7 +44,10 @@ public:
 private:
     bool withdraw() noexcept override {
         ++source_->withdrawals;
-        return !source_->slow_withdraw;
+        if (source_->slow_withdraw)
+            return false;
+        source_->waiting = nullptr; // undone: nobody completes it any more
+        return true;
     }
     source* source_;
 };

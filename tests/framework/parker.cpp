@@ -53,7 +53,7 @@ TEST_CASE("what is written before the notification is seen after the wait, in ei
     REQUIRE(in_order);
 }
 
-TEST_CASE("several notifiers: no notification is lost, whoever comes first") {
+TEST_CASE("several notifiers: no notification is lost, whichever comes first") {
     for (int round = 0; round < 20; ++round) {
         rota::parker p;
         std::atomic<int> work = 0;

@@ -341,3 +341,36 @@ TEST_CASE("every worker is shown before its thread starts, with the parking of o
     REQUIRE(parkings == 3);
     REQUIRE(rota::runtime().worker_count() >= 1); // one for each core
 }
+
+TEST_CASE("workers come with the load, and go with it") {
+    using namespace std::chrono_literals;
+    rota::runtime rt({.workers = 1, .workers_max = 4});
+    rt.start();
+    CHECK(rt.worker_count() == 1);
+    std::atomic<bool> over = false;
+    std::atomic<int> ended = 0;
+    constexpr auto spin = [](std::atomic<bool>* until,
+                             std::atomic<int>* count) -> rota::task<void> {
+        while (!until->load())
+            co_await rota::yield();
+        ++*count;
+    };
+    int spawned = 0;
+    eventually([&] { // what is new goes to workers that are new
+        rt.spawn(spin(&over, &ended));
+        ++spawned;
+        std::this_thread::sleep_for(1ms);
+        return rt.worker_count() == 4;
+    });
+    over = true;
+    eventually([&] { return rt.worker_count() == 1; });
+    rt.join();
+    CHECK(ended == spawned);
+    rt.spawn(spin(&over, &ended))->wait_stopped();
+    CHECK(ended == spawned + 1);
+}
+
+TEST_CASE("fewer workers at most than at least are refused") {
+    CHECK_THROWS_AS(rota::runtime({.workers = 4, .workers_max = 2}), std::invalid_argument);
+    CHECK_THROWS_AS(rota::runtime({.workers = 4, .workers_max = 257}), std::invalid_argument);
+}

@@ -194,7 +194,11 @@ TEST_CASE("the watch sleeps when all workers do, and is awake again with them") 
     rota::runtime rt({.workers = 1,
                       .stall_limit = 60ms,
                       .on_stall = [&seen](const stall_report& r) { seen.add(r); },
-                      .on_tick = [&ticks] { ++ticks; }});
+                      .on_tick =
+                          [&ticks] {
+                              ++ticks;
+                              return false;
+                          }});
     rt.start();
     // Once it dozes there are no more ticks, however long one waits.
     for (int before = -1; before != ticks;) {

@@ -166,12 +166,59 @@ TEST_CASE("a stop request ends a stepped routine between two steps") {
             co_yield i;
         }
     };
-    const auto watch = [&steps](rota::stepped_routine<int>& self, const std::optional<int>&) {
-        if (++steps == 5) {
+    using phase = rota::stepper<int>::phase;
+    std::vector<phase> ends;
+    const auto watch = [&](rota::stepped_routine<int>& self, const std::optional<int>& value) {
+        if (!value) {
+            ends.push_back(self.phase());
+        } else if (++steps == 5) {
             self.request_stop();
         }
     };
-    (void)rota::spawn_stepped(scheduler, endless(), watch);
+    const auto stopped = rota::spawn_stepped(scheduler, endless(), watch);
     REQUIRE(scheduler.run() == rota::run_status::no_routines);
     REQUIRE(steps == 5);
+    REQUIRE(ends == std::vector<phase>{phase::stopped});
+    REQUIRE(static_cast<rota::stepped_routine<int>&>(*stopped).phase() == phase::stopped);
+    REQUIRE(stopped->error() == nullptr);
+
+    // Before its first step, too.
+    const auto never = rota::spawn_stepped(scheduler, endless(), watch);
+    never->request_stop();
+    REQUIRE(scheduler.run() == rota::run_status::no_routines);
+    REQUIRE(steps == 5);
+    REQUIRE(ends == std::vector<phase>{phase::stopped, phase::stopped});
+}
+
+TEST_CASE("an observer is told of the end once, whatever it is") {
+    using stepped = rota::stepped_routine<int>;
+    using phase = rota::stepper<int>::phase;
+    rota::inline_scheduler scheduler([](const rota::routine&, const std::exception_ptr&) {});
+    int values = 0;
+    int ends = 0;
+    bool with_error = false;
+    const auto watch = [&](stepped& self, const std::optional<int>& value) {
+        value ? ++values : ++ends;
+        if (!value) {
+            CHECK(self.phase() == phase::stopped);
+            with_error = self.error() != nullptr;
+        }
+    };
+    (void)rota::spawn_stepped(scheduler, fail_after(2), watch);
+    REQUIRE(scheduler.run() == rota::run_status::no_routines);
+    REQUIRE(values == 2);
+    REQUIRE(ends == 1);
+    REQUIRE(with_error);
+
+    // One that has thrown itself knows.
+    int calls = 0;
+    const auto throws = [&](stepped&, const std::optional<int>&) {
+        ++calls;
+        throw std::runtime_error("observer");
+    };
+    const auto thrown = rota::spawn_stepped(scheduler, fail_after(2), throws);
+    REQUIRE(scheduler.run() == rota::run_status::no_routines);
+    REQUIRE(calls == 1);
+    REQUIRE(static_cast<stepped&>(*thrown).phase() == phase::stopped);
+    REQUIRE(thrown->error() != nullptr);
 }

@@ -10,11 +10,15 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/check.hpp>
 #include <rota/errors.hpp>
 #include <rota/inline_scheduler.hpp>
 #include <rota/routine.hpp>
 #include <rota/sleep.hpp>
+#include <rota/task_group.hpp>
 #include <rota/yield.hpp>
+
+#include "death.hpp"
 
 using namespace std::chrono_literals;
 
@@ -30,6 +34,24 @@ rota::task<int> number_later(int n) {
 rota::task<std::unique_ptr<int>> moved(std::unique_ptr<int> value) { co_return std::move(value); }
 
 rota::task<void> nothing() { co_return; }
+
+rota::task<void> await_twice() {
+    rota::task<int> t = number(1);
+    (void)co_await std::move(t);
+    (void)co_await std::move(t);
+}
+
+rota::task<void> await_empty() {
+    rota::task<int> t = number(1);
+    rota::task<int> other = std::move(t);
+    (void)co_await std::move(t);
+}
+
+rota::task<void> await_under_twice(std::stop_token token) {
+    rota::task<void> t = nothing();
+    co_await t.under(token);
+    co_await t.under(token);
+}
 
 rota::task<int> fail(bool later) {
     if (later) {
@@ -101,7 +123,7 @@ TEST_CASE("exceptions pass through, at once and after a suspension") {
     REQUIRE_THROWS_AS(scheduler.run_task(fail(true)), std::runtime_error);
 }
 
-TEST_CASE("a task starts when it is awaited; one that is not is freed without having run") {
+TEST_CASE("a task starts when it is awaited; one that is dropped is freed without having run") {
     bool ran = false;
     constexpr auto body = [](bool* r, std::shared_ptr<int>) -> rota::task<void> {
         *r = true;
@@ -114,7 +136,8 @@ TEST_CASE("a task starts when it is awaited; one that is not is freed without ha
         REQUIRE(witness.use_count() == 2);
         rota::task<void> other = std::move(t);
         REQUIRE_FALSE(t.valid());
-        other = rota::task<void>();
+        other.drop();
+        REQUIRE_FALSE(other.valid());
         REQUIRE(witness.use_count() == 1);
     }
     REQUIRE_FALSE(ran);
@@ -252,50 +275,113 @@ TEST_CASE("shapes of awaited expressions destroy everything exactly once") {
     REQUIRE(living == 0);
 }
 
-// GCC 12.2 compiles a coroutine that has no local variable and awaits in the condition of an if,
-// while, for or switch so that its body never runs. Naming the value, which is the rule (a lint
-// holds it), avoids that; each shape here has no other local variable.
+TEST_CASE("a task that is awaited twice, or is empty, ends the program and says which and where") {
+    const auto words_of = [](rota::task<void> (*body)()) {
+        return last_words([body] {
+            rota::inline_scheduler scheduler;
+            (void)scheduler.spawn(body(), {.name = "misuser"});
+            scheduler.run();
+        });
+    };
+    const std::string twice = words_of(await_twice);
+    INFO(twice);
+    CHECK(twice.starts_with("rota: the task "));
+    CHECK(twice.find("number() is awaited twice, by ") != std::string::npos);
+    CHECK(twice.find("await_twice() at ") != std::string::npos);
+    CHECK(twice.find("task.cpp:") != std::string::npos);
+    CHECK(twice.find("in routine misuser#1\n") != std::string::npos);
+
+    const std::string empty = words_of(await_empty);
+    INFO(empty);
+    CHECK(empty.starts_with("rota: a task that is empty is awaited, by "));
+    CHECK(empty.find("await_empty() at ") != std::string::npos);
+
+    const std::string under = words_of([] { return await_under_twice(std::stop_token()); });
+    INFO(under);
+    CHECK(under.find("nothing() is awaited twice, by ") != std::string::npos);
+}
+
 namespace {
 
-rota::task<bool> below(int* count, int limit) { co_return ++*count < limit; }
-
-rota::task<void> loop_while(int* count, int* bodies) {
-    while ([[maybe_unused]] const bool more = co_await below(count, 4))
-        ++*bodies;
-}
-
-rota::task<void> loop_for(int* count, int* bodies) {
-    for (; const bool more = co_await below(count, 4); *bodies += more ? 1 : 0) {
+struct forgetful {
+    static rota::task<void> forget_one() {
+        rota::task<int> forgotten = number(1);
+        co_await nothing();
     }
-}
-
-rota::task<void> branch(int* count, int* bodies) {
-    if ([[maybe_unused]] const bool more = co_await below(count, 4))
-        ++*bodies;
-}
-
-rota::task<void> choose(int* count, int* bodies) {
-    switch (const int n = co_await number(*count); n) {
-    case 0:
-        ++*bodies;
-        break;
-    default:
-        break;
+    static rota::task<void> overwrite_one() {
+        rota::task<int> t = number(1);
+        t = number_later(2);
+        (void)co_await std::move(t);
     }
-}
+    static rota::task<void> leave_unused(rota::task<int> unused) {
+        co_await nothing();
+        (void)unused;
+    }
+    static rota::task<void> pass_one() { co_await leave_unused(number_later(1)); }
+    static rota::task<void> drop_one() {
+        rota::task<int> t = number(1);
+        co_await nothing();
+        t.drop();
+        rota::task<void> another = leave_unused(number(1)); // what it holds goes with it
+        another.drop();
+    }
+    static rota::task<void> throw_past_one() {
+        rota::task<int> t = number(1);
+        (void)co_await fail(true);
+        (void)co_await std::move(t);
+    }
+    static rota::task<void> fail_before(rota::task<int> unused) {
+        (void)co_await fail(true);
+        (void)co_await std::move(unused);
+    }
+    static rota::task<void> pass_to_failing() { co_await fail_before(number(1)); }
+};
 
 } // namespace
 
-TEST_CASE("coroutines whose only local variable is an awaited condition run their bodies") {
-    rota::inline_scheduler scheduler;
-    const auto bodies_of = [&](rota::task<void> (*shape)(int*, int*)) {
-        int count = 0;
-        int bodies = 0;
-        scheduler.run_task(shape(&count, &bodies));
-        return bodies;
+TEST_CASE("a task that was never awaited ends the program and says which, where checks are on") {
+    if (!rota::checks_enabled)
+        SKIP("built without checks");
+    const auto words_of = [](rota::task<void> (*body)()) {
+        return last_words([body] {
+            rota::inline_scheduler scheduler;
+            scheduler.run_task(body());
+        });
     };
-    CHECK(bodies_of(loop_while) == 3);
-    CHECK(bodies_of(loop_for) == 3);
-    CHECK(bodies_of(branch) == 1);
-    CHECK(bodies_of(choose) == 1);
+    const std::string ending = "() was never awaited, so it has not run: write co_await, or drop() "
+                               "it\n";
+    const std::string forgotten = words_of(forgetful::forget_one);
+    INFO(forgotten);
+    CHECK(forgotten.starts_with("rota: the task "));
+    CHECK(forgotten.ends_with("number" + ending));
+    CHECK(words_of(forgetful::overwrite_one).ends_with("number" + ending));
+    CHECK(words_of(forgetful::pass_one).ends_with("number_later" + ending));
+}
+
+TEST_CASE("a task that is dropped, or that an exception passes, need not have been awaited") {
+    rota::inline_scheduler scheduler;
+    REQUIRE_NOTHROW(scheduler.run_task(forgetful::drop_one()));
+    REQUIRE_THROWS_AS(scheduler.run_task(forgetful::throw_past_one()), std::runtime_error);
+    REQUIRE_THROWS_AS(scheduler.run_task(forgetful::pass_to_failing()), std::runtime_error);
+}
+
+TEST_CASE("a routine or a child is not made over a task that is empty, or was awaited") {
+    struct users {
+        static rota::task<void> spawn_in_group() {
+            rota::task_group group(co_await rota::current_context);
+            group.spawn(rota::task<void>());
+            co_await group.join();
+        }
+        static rota::task<void> spawn_awaited(rota::inline_scheduler* on) {
+            rota::task<void> t = nothing();
+            co_await t.under(std::stop_token());
+            (void)on->spawn(std::move(t));
+        }
+    };
+    rota::inline_scheduler scheduler;
+    REQUIRE_THROWS_AS(scheduler.spawn(rota::task<void>()), std::invalid_argument);
+    REQUIRE_THROWS_AS(scheduler.run_task(users::spawn_in_group()), std::invalid_argument);
+    REQUIRE_THROWS_AS(scheduler.run_task(users::spawn_awaited(&scheduler)), std::invalid_argument);
+    REQUIRE(scheduler.routine_count() == 0);
+    REQUIRE(scheduler.home().places() == 0);
 }

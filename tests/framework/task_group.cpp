@@ -273,3 +273,18 @@ TEST_CASE("what a child holds is gone before its parent goes on") {
     std::weak_ptr<int> seen;
     scheduler.run_task(parent(&seen, hold));
 }
+
+TEST_CASE("with_task_group with a body that is a function and throws awaits the children") {
+    rota::inline_scheduler scheduler;
+    std::string log;
+    constexpr auto parent = [](std::string* out) -> rota::task<void> {
+        const auto body = [out](rota::task_group& group) -> rota::task<int> {
+            group.spawn(note(out, "child", 1h));
+            throw std::runtime_error("no coroutine yet");
+        };
+        (void)co_await rota::with_task_group(body);
+    };
+    REQUIRE_THROWS_AS(scheduler.run_task(parent(&log)), std::runtime_error);
+    REQUIRE(log.empty()); // it was stopped before it began
+    REQUIRE(scheduler.routine_count() == 0);
+}

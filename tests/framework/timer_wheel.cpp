@@ -228,3 +228,21 @@ TEST_CASE("the wheel against a model, with random operations") {
         REQUIRE(wheel.next() == time_point::max());
     }
 }
+
+TEST_CASE("timers that outlive their wheel are disarmed by its end") {
+    const auto nothing = [](rota::timer&) noexcept {};
+    rota::timer soon(nothing);
+    rota::timer late(nothing);
+    rota::timer past(nothing);
+    {
+        const auto now = rota::timer_wheel::clock::now();
+        rota::timer_wheel wheel(now);
+        wheel.arm(soon, now + std::chrono::milliseconds(5));
+        wheel.arm(late, now + std::chrono::hours(100));
+        wheel.arm(past, now - std::chrono::milliseconds(5));
+        CHECK(wheel.armed() == 3);
+    }
+    CHECK_FALSE(soon.armed());
+    CHECK_FALSE(late.armed());
+    CHECK_FALSE(past.armed());
+}

@@ -218,7 +218,7 @@ TEST_CASE("a stop that comes during a lent run ends the thread") {
     REQUIRE(d.w->ended());
 }
 
-TEST_CASE("a timer armed in a lent run is told to whoever lends, if the thread does not know it") {
+TEST_CASE("a timer armed in a lent run is told to the lender, if the thread does not know it") {
     driven d;
     tick early([] {});
     tick late([] {});

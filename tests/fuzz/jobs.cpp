@@ -6,7 +6,7 @@
 #include "jobs/problem.hpp"
 #include "jobs/requests.hpp"
 #include "target.hpp"
-#include "json/writer.hpp"
+#include <rota/json/writer.hpp>
 
 namespace {
 
@@ -24,9 +24,9 @@ const jobs::service_options limits = [] {
 /// What `read` gives for a text, or nothing if it is refused, and then properly.
 template <class Read>
 auto read(std::string_view text, Read how) {
-    std::optional<decltype(how(std::declval<json::value>()))> result;
+    std::optional<decltype(how(std::declval<rota::json::value>()))> result;
     try {
-        const json::document document = jobs::parse(text);
+        const rota::json::document document = jobs::parse(text);
         result = how(document.root());
     } catch (const jobs::problem& p) {
         require(p.status == 400 || p.status == 413, "the status of a refusal", text);
@@ -36,12 +36,12 @@ auto read(std::string_view text, Read how) {
 }
 
 std::optional<jobs::new_job> read_job(std::string_view text) {
-    return read(text, [](json::value v) { return jobs::read_new_job(v, limits); });
+    return read(text, [](rota::json::value v) { return jobs::read_new_job(v, limits); });
 }
 
 std::string canonical(std::string_view text) {
     std::string out;
-    const json::document document = jobs::parse(text);
+    const rota::json::document document = jobs::parse(text);
     document.root().append_canonical(out);
     return out;
 }
@@ -66,7 +66,7 @@ void check_job(std::string_view text) {
     if (job->key.size() > limits.key_bytes_max || job->key.find('\0') != std::string::npos)
         return; // it was made of the payload, which may be longer
     std::string with_key;
-    json::writer w(with_key);
+    rota::json::writer w(with_key);
     w.begin_object().member("key", job->key).key("payload").raw(job->payload).end_object();
     const auto again = read_job(with_key);
     require(again.has_value(), "a job that was taken is taken again", with_key);
@@ -75,7 +75,8 @@ void check_job(std::string_view text) {
 }
 
 void check_take(std::string_view text) {
-    const auto take = read(text, [](json::value v) { return jobs::read_take_order(v, limits); });
+    const auto take =
+        read(text, [](rota::json::value v) { return jobs::read_take_order(v, limits); });
     if (take) {
         require(take->wanted.max >= 1 && take->wanted.max <= limits.take_max, "how many", text);
         require(take->wait.count() >= 0 && take->wait <= limits.wait_max, "how long", text);
@@ -84,21 +85,26 @@ void check_take(std::string_view text) {
 
 void check_acknowledgement(std::string_view text) {
     const auto read_acks = [](std::string_view from) {
-        return read(from, [](json::value v) { return jobs::read_acknowledgement(v, limits); });
+        return read(from,
+                    [](rota::json::value v) { return jobs::read_acknowledgement(v, limits); });
     };
     const auto got = read_acks(text);
     if (!got)
         return;
     std::string out;
-    json::writer w(out);
+    rota::json::writer w(out);
     w.begin_object();
     w.key("acks").begin_array();
     for (const std::string& lease : got->acks)
         w.begin_object().member("lease_id", lease).end_object();
     w.end_array().key("retries").begin_array();
     for (const jobs::retry& each : got->retries) {
-        require(each.delay_ms >= 0 && each.delay_ms <= limits.delay_max.count(), "a delay", text);
-        w.begin_object().member("lease_id", each.lease_id).member("delay_ms", each.delay_ms);
+        w.begin_object().member("lease_id", each.lease_id);
+        if (each.delay_ms) {
+            require(*each.delay_ms >= 0 && *each.delay_ms <= limits.delay_max.count(), "a delay",
+                    text);
+            w.member("delay_ms", *each.delay_ms);
+        }
         w.member("error", each.error).end_object();
     }
     w.end_array().end_object();

@@ -1,10 +1,11 @@
 // Request lines, their targets, and percent-encoding, which has an exact model.
 #include <optional>
 
+#include <rota/http/percent.hpp>
 #include <rota/http/request_head.hpp>
 
-#include "percent.hpp"
 #include "request_line.hpp"
+#include "routed_path.hpp"
 #include "target.hpp"
 
 namespace {
@@ -42,6 +43,9 @@ void check_percent(std::string_view text) {
     }
     require(valid_escapes(text) == valid, "which escapes are valid", text);
     require_equal(decode_form(text), form, "decoding a form");
+    require_equal(decode_form(encode_form(text)), std::string(text), "a form there and back");
+    require_equal(percent_decoded(percent_encoded(text)).value_or("none"), std::string(text),
+                  "escapes there and back");
     if (valid) {
         std::string decoded = "of before";
         decode_path(text, decoded);
@@ -61,7 +65,9 @@ void check_request_line(const std::string& line) {
     const std::string_view target = head.text(head.target);
     const std::string_view path = head.text(head.path);
     const std::string_view query = head.text(head.query);
-    const std::string version = " HTTP/1." + std::to_string(head.minor);
+    const bool is_0 = line.back() == '0';
+    require(head.minor == (is_0 ? 0 : 1), "a version above 1.1 is read as that", line);
+    const std::string version = std::string(" HTTP/1.") + line.back();
     require_equal(std::string(to_string(head.method)) + ' ' + std::string(target) + version, line,
                   "the parts of a request line");
     require(head.path_escaped == (path.find('%') != std::string_view::npos), "path_escaped", line);
@@ -82,7 +88,8 @@ void check_request_line(const std::string& line) {
         require(head.method == method::options, "only OPTIONS asks for *", line);
         break;
     case target_form::authority:
-        require(false, "CONNECT is refused", line);
+        require_equal(head.text(head.host), target, "CONNECT is for a host");
+        require(valid_host(target), "a valid one", line);
         break;
     }
 }

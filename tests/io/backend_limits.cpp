@@ -22,10 +22,8 @@ TEST_CASE("a cancel ends each kind of operation, once") {
     in_use b(each_kind());
     auto [a, z] = tcp_pair();
     buffer_group group(0, 2, 64);
-    b.backend->attach(group);
     const plain_listener l;
-    watched_op& receive = b.add(op_kind::receive, a.fd());
-    receive.group = &group;
+    watched_op& receive = b.add_receive(a.fd(), group);
     watched_op& client = b.add_poll(l.fd(), POLLIN);
     watched_op& poll = b.add_poll(z.fd(), POLLIN);
     for (watched_op* op : {&receive, &client, &poll})

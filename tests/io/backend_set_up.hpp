@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -52,8 +53,9 @@ struct watched_op final : operation {
 
 /// A backend in use, the operations handed to it, and what they got.
 struct in_use {
-    explicit in_use(backend_kind kind)
-        : source(kernel_backends(kind, entries)), backend(source.make_read()),
+    explicit in_use(backend_kind kind) : in_use(kind, kernel_backends(kind, entries).make_read()) {}
+    in_use(backend_kind kind, std::unique_ptr<read_backend> reader)
+        : source(kernel_backends(kind, entries)), backend(std::move(reader)),
           writer(source.make_write()) {
         backend->enter_thread();
     }
@@ -67,6 +69,15 @@ struct in_use {
         op.poll_events = events;
         return op;
     }
+    /// Armed again whenever it ends with bytes, until it has delivered `room` of them.
+    watched_op& add_receive(int fd, buffer_group& group, std::uint32_t room = 1 << 20) {
+        if (attached.insert(&group).second)
+            backend->attach(group);
+        watched_op& op = add(op_kind::receive, fd);
+        op.group = &group;
+        op.room = room;
+        return op;
+    }
     void arm(watched_op& op) {
         ++op_arms[&op];
         backend->arm(op);
@@ -77,8 +88,11 @@ struct in_use {
         for (const op_completion& c : std::span(out).first(count)) {
             watched_op& op = static_cast<watched_op&>(*c.op);
             op.got.push_back({.value = c.result, .flags = c.flags});
-            if ((c.flags & completion_flags::more) == 0)
-                ++op.ends;
+            if ((c.flags & completion_flags::more) != 0)
+                continue;
+            ++op.ends;
+            if (op.kind == op_kind::receive && c.result > 0 && op.room > 0)
+                arm(op);
         }
         return count;
     }
@@ -119,6 +133,7 @@ struct in_use {
     worker home{0, time_source::steady(), std::make_unique<parker>()};
     std::deque<watched_op> ops;
     std::map<const watched_op*, int> op_arms;
+    std::set<const buffer_group*> attached;
 };
 
 inline std::pair<peer, peer> socket_pair() {

@@ -187,6 +187,43 @@ TEST_CASE("a deadline passes, and what comes later is not lost") {
     finish(w.routine);
 }
 
+TEST_CASE("what read() has shown is dropped by the next call, whichever") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    context ctx(options_for(how));
+    const wired w = wire(ctx, [](connection c) {
+        constexpr auto body = [](connection it) -> task<void> {
+            auto piece = co_await it.read(soon(1h));
+            expect(piece && piece->starts_with("a"), "the first");
+            while (piece->size() < 3) { // however it arrives
+                it.unread(piece->size());
+                piece = co_await it.read();
+            }
+            expect(piece == "abc", "the first piece");
+            co_await it.write(*piece);
+            expect(it.buffered() == "abc", "it is there until the next call");
+            connection moved = std::move(it);
+            expect(co_await moved.fill(), "the second piece");
+            expect(moved.buffered().starts_with("d"), "and nothing of the first");
+            moved.consume(1);
+            co_await moved.write("more");
+            while (auto rest = co_await moved.read())
+                co_await moved.write(*rest);
+            moved.shutdown_write();
+        };
+        return body(std::move(c));
+    });
+    w.other.send("abc");
+    CHECK(w.other.receive_exactly(3) == "abc");
+    w.other.send("d");
+    CHECK(w.other.receive_exactly(4) == "more");
+    w.other.send("efg");
+    CHECK(w.other.receive_exactly(3) == "efg");
+    w.other.shutdown_write();
+    CHECK(w.other.receive_all().empty());
+    finish(w.routine);
+}
+
 TEST_CASE("a stop request ends the wait of a reader, a writer, a flusher") {
     const combination how = each_combination();
     CAPTURE(how);

@@ -104,7 +104,7 @@ TEST_CASE("an abort of what is closing ends it") {
     s.close();
     s.run();
     operation* const poll = s.reads.calls.back().second;
-    s.under_baton([&] { s.io.abort_all(); });
+    s.io.request_end();
     s.run();
     s.end_receive(-ECANCELED);
     s.run();
@@ -121,7 +121,7 @@ TEST_CASE("an abort cancels a receive that the shutdown has not ended") {
     s.run();
     REQUIRE(!s.gone);
     REQUIRE(!s.was_cancelled());
-    s.under_baton([&] { s.io.abort_all(); });
+    s.io.request_end();
     s.run();
     CHECK(s.was_cancelled());
     CHECK(!s.gone);

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -24,6 +26,8 @@ TEST_CASE("addresses are parsed and written") {
         {"255.255.255.255:65535", AF_INET, 65535, "255.255.255.255:65535"},
         {"localhost:8080", AF_INET, 8080, "127.0.0.1:8080"},
         {"[127.0.0.1]:80", AF_INET, 80, "127.0.0.1:80"},
+        {"80", AF_INET, 80, "127.0.0.1:80"},
+        {":0", AF_INET, 0, "127.0.0.1:0"},
         {"*:80", AF_INET6, 80, "[::]:80"},
         {"[::]:80", AF_INET6, 80, "[::]:80"},
         {"[::1]:0", AF_INET6, 0, "[::1]:0"},
@@ -49,12 +53,13 @@ TEST_CASE("addresses are parsed and written") {
 }
 
 TEST_CASE("what is no address is refused, and the message names it") {
-    const std::string text = GENERATE(
-        as<std::string>{}, "", ":", "80", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:http",
-        "127.0.0.1:-1", "127.0.0.1:+80", "127.0.0.1: 80", "127.0.0.1:80 ", "127.0.0.1:65536",
-        "127.0.0.1:99999999999", "127.0.0.1:0x50", "1.2.3:80", "1.2.3.4.5:80", "256.0.0.1:80",
-        "example.org:80", "::1:80", "::1", "[::1]", "[::1:80", "[]:80", "[::1%]:80",
-        "[::1%nosuchinterface0]:80", "[::g]:80", "127.0.0.1%lo:80", "unix:", "unix:@");
+    const std::string text =
+        GENERATE(as<std::string>{}, "", ":", "80x", ":80x", "65536", "127.0.0.1",
+                 "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:-1", "127.0.0.1:+80", "127.0.0.1: 80",
+                 "127.0.0.1:80 ", "127.0.0.1:65536", "127.0.0.1:99999999999", "127.0.0.1:0x50",
+                 "1.2.3:80", "1.2.3.4.5:80", "256.0.0.1:80", "example.org:80", "::1:80", "::1",
+                 "[::1]", "[::1:80", "[]:80", "[::1%]:80", "[::1%nosuchinterface0]:80", "[::g]:80",
+                 "127.0.0.1%lo:80", "unix:", "unix:@");
     CAPTURE(text);
     try {
         const endpoint e = endpoint::parse(text);
@@ -62,6 +67,19 @@ TEST_CASE("what is no address is refused, and the message names it") {
     } catch (const std::invalid_argument& e) {
         CHECK(std::string(e.what()).starts_with("address \""));
     }
+}
+
+TEST_CASE("a list of endpoints is a list of texts") {
+    const std::string text = "unix:@name";
+    const std::vector<endpoint> all{"127.0.0.1:80", text, std::string_view("[::1]:1"), "8080"};
+    REQUIRE(all.size() == 4);
+    CHECK(all[1].to_string() == text);
+    CHECK(all[3].to_string() == "127.0.0.1:8080");
+    const std::vector<endpoint> one = {"127.0.0.1:80"};
+    CHECK(one.size() == 1);
+    const std::vector<endpoint> two = {"127.0.0.1:80", "127.0.0.1:81"};
+    CHECK(two.size() == 2);
+    CHECK_THROWS_AS(endpoint("nowhere"), std::invalid_argument);
 }
 
 TEST_CASE("an address is refused that has a zero byte in it") {

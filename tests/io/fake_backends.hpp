@@ -45,7 +45,7 @@ struct read_script {
 };
 
 /// A kernel that does what its script says.
-class fake_read_backend final : public read_backend {
+class fake_read_backend : public read_backend {
 public:
     explicit fake_read_backend(read_script& s) : script_(s) {}
 
@@ -91,6 +91,17 @@ public:
 
 private:
     read_script& script_;
+};
+
+/// One that belongs to its thread: one that takes over gets another.
+class fake_ring final : public fake_read_backend {
+public:
+    fake_ring(read_script& s, std::atomic<int>& left) : fake_read_backend(s), left_(left) {}
+    [[nodiscard]] bool any_thread() const noexcept override { return false; }
+    void leave() noexcept override { ++left_; }
+
+private:
+    std::atomic<int>& left_;
 };
 
 /// What a fake_write_backend was asked to send, and how much of it it takes.

@@ -152,6 +152,9 @@ TEST_CASE("options reach the accepted sockets") {
         int value = -1;
         socklen_t length = sizeof value;
         ::getsockopt(s.get(), IPPROTO_TCP, TCP_NODELAY, &value, &length);
+        int unsent = -1;
+        ::getsockopt(s.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &length);
+        expect(unsent == 128 << 10, "a bound for what is unsent"); // docs/promises.md
         expect((::fcntl(s.get(), F_GETFD) & FD_CLOEXEC) != 0, "closed on exec");
         co_return value;
     };
@@ -179,13 +182,13 @@ TEST_CASE("a Unix socket that nobody listens on is replaced") {
     CHECK(!std::filesystem::exists(at.file_path()));
 }
 
-TEST_CASE("a Unix socket that somebody listens on is left alone, even if he does not answer") {
+TEST_CASE("a Unix socket that a program listens on is left alone, even if it does not answer") {
     const combination how = each_combination();
     context ctx(options_for(how));
     const temporary_folder folder;
     const endpoint at = folder.socket();
     const plain_listener live(at, 0);
-    std::vector<peer> waiting; // until his backlog is full, where a connect would wait
+    std::vector<peer> waiting; // until its backlog is full, where a connect would wait
     for (int i = 0; i < 4; ++i) {
         waiting.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         static_cast<void>(waiting.back().try_connect(at));
@@ -298,7 +301,7 @@ TEST_CASE("clients that nobody took are closed with the listener") {
         }
         for (const peer& p : all) {
             // The kernel may forget, without a word, one whose handshake ended in the moment of the
-            // close; it resets him when he speaks.
+            // close; it resets it when it speaks.
             p.send_now("x");
             static_cast<void>(p.receive_error()); // ends, one way or the other
         }

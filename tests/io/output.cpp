@@ -1,8 +1,11 @@
 #include "output.hpp"
 
 #include <cerrno>
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -65,6 +68,12 @@ struct set_up final : output::owner {
     output out;
 };
 
+/// More than any string has room for; nobody looks at them.
+std::string_view too_many_bytes() {
+    static const char first = 'x';
+    return {&first, std::numeric_limits<std::ptrdiff_t>::max()};
+}
+
 rota::task<void> write_then_log(output* o, std::string bytes, std::string* log, char name) {
     if (!o->queue(bytes, true)) {
         log->push_back('x');
@@ -82,6 +91,19 @@ rota::task<void> flush_then_log(output* o, std::string* log, char name) {
 }
 
 } // namespace
+
+TEST_CASE("bytes that there is no room for are not counted as queued") {
+    set_up s;
+    for (const bool behind_others : {false, true}) {
+        if (behind_others)
+            REQUIRE(s.out.queue("ab", true));
+        CHECK_THROWS(s.out.queue(too_many_bytes(), true));
+        CHECK(s.out.progress().left == (behind_others ? 2 : 0));
+    }
+    s.run();
+    CHECK(s.writes.sent == "ab");
+    CHECK(s.out.progress().left == 0);
+}
 
 TEST_CASE("what is queued is sent in order, in one send") {
     set_up s;

@@ -1,10 +1,16 @@
 // Handlers that do not let go of the thread they are on: who is held up, and who is not.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <filesystem>
 #include <future>
 #include <mutex>
 #include <semaphore>
+#include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -12,6 +18,7 @@
 #include <poll.h>
 
 #include <rota/sleep.hpp>
+#include <rota/stall_watch.hpp>
 #include <rota/worker.hpp>
 
 #include "posted_gate.hpp"
@@ -69,6 +76,15 @@ void await_parked(const rota::worker& w) {
     REQUIRE(becomes([&w] { return w.state() == rota::baton::parked; }));
 }
 
+/// How many of this process's descriptors are `what`.
+std::ptrdiff_t count_descriptors(std::string_view what) {
+    return std::ranges::count_if(std::filesystem::directory_iterator("/proc/self/fd"),
+                                 [what](const std::filesystem::directory_entry& each) {
+                                     std::error_code gone;
+                                     return std::filesystem::read_symlink(each, gone) == what;
+                                 });
+}
+
 /// Asks and waits for the answer.
 void talk(const peer& p, int rounds = 20) {
     for (int i = 0; i < rounds; ++i) {
@@ -114,6 +130,58 @@ TEST_CASE("while a handler holds its worker the connections of others are served
         w->other.shutdown_write();
         CHECK(w->other.receive_all().empty());
         finish(w->routine);
+    }
+}
+
+TEST_CASE("after ten handlers that hold the receiving thread it still reads as it began") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    constexpr std::size_t times = 10;
+    holding held;
+    context_options o = lending(how);
+    o.workers = times + 1;
+    o.reactor.receive_buffers = 8;
+    o.reactor.receive_buffer_bytes = 512;
+    context ctx(std::move(o));
+    const auto worker = [&ctx](std::size_t i) { return ctx.workers().worker_at(i); };
+    // Of every worker one that stays, and one more that sends all the time.
+    std::vector<wired> all;
+    for (std::size_t i = 0; i <= times; ++i)
+        all.push_back(wire(ctx, answering(&held), worker(i)));
+    const wired streaming = wire(ctx, echo, worker(times));
+    const std::string bytes = pattern(3'000'000);
+    std::thread sender([&] {
+        streaming.other.send(bytes);
+        streaming.other.shutdown_write();
+    });
+    std::future<std::string> echoed =
+        std::async(std::launch::async, [&] { return streaming.other.receive_all(); });
+    for (const wired& w : all)
+        talk(w.other);
+    const auto rings = count_descriptors("anon_inode:[io_uring]");
+    const auto epolls = count_descriptors("anon_inode:[eventpoll]");
+    for (std::size_t i = 0; i < times; ++i) {
+        await_parked(*worker(i));
+        all[i].other.send("hold\n");
+        held.begun.acquire();
+        for (const wired& w : std::span(all).subspan(i + 1)) // only by the one that takes over
+            talk(w.other, 3);
+        held.may_end.release();
+        CHECK(all[i].other.receive_exactly(9) == "re: hold\n");
+        CHECK(count_descriptors("anon_inode:[eventpoll]") == epolls);
+    }
+    CHECK(echoed.get() == bytes);
+    sender.join();
+    finish(streaming.routine);
+    for (const wired& w : all)
+        talk(w.other, 3);
+    CHECK(becomes([&] { return count_descriptors("anon_inode:[io_uring]") == rings; }));
+    if (how.backend == backend_kind::io_uring)
+        CHECK(rings > 0);
+    for (const wired& w : all) {
+        w.other.shutdown_write();
+        CHECK(w.other.receive_all().empty());
+        finish(w.routine);
     }
 }
 

@@ -220,8 +220,6 @@ TEST_CASE("requests wake the driver only while it waits") {
     driver.join(); // the turn that was woken, and the one with the cancel
     CHECK(script.wakes == 1);
     CHECK(script.calls.size() == 2);
-    side.request(op, operation::want_cancel);
-    CHECK(script.wakes == 1);
 }
 
 TEST_CASE("requests from many threads all arrive") {
@@ -237,6 +235,7 @@ TEST_CASE("requests from many threads all arrive") {
     std::thread driver([&] {
         while (!stop)
             side.turn(never, false);
+        side.turn({}, false);
     });
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < 3; ++t) {
@@ -250,7 +249,6 @@ TEST_CASE("requests from many threads all arrive") {
     stop = true;
     side.wake();
     driver.join();
-    side.turn({}, false);
     CHECK(script.calls.size() == ops.size());
 }
 

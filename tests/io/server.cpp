@@ -7,6 +7,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,11 +36,6 @@ task<void> answer_lines(connection client) {
         const std::string answer = "re: " + *line;
         co_await client.write_line(answer);
     }
-}
-
-task<void> wait_for_end(connection client) {
-    while ([[maybe_unused]] const bool more = co_await client.fill())
-        client.consume(client.buffered().size());
 }
 
 } // namespace
@@ -86,7 +82,7 @@ TEST_CASE("options that make no sense, and addresses that cannot be had, are ref
     context ctx(options_for(how));
     const endpoint any = endpoint::ip("127.0.0.1", 0);
     CHECK_THROWS_AS(server(ctx, answer_lines, {}), std::invalid_argument);
-    CHECK_THROWS_AS(server(ctx, {}, {.listen = {any}}), std::invalid_argument);
+    CHECK_THROWS_AS(server(ctx, server::handler(), {.listen = {any}}), std::invalid_argument);
     CHECK_THROWS_AS(server(ctx, answer_lines, {.listen = {any}, .max_connections = 0}),
                     std::invalid_argument);
     const plain_listener taken;
@@ -242,48 +238,6 @@ TEST_CASE("clients that were let in before the drain are served, even those beyo
     finish(s.runner);
 }
 
-TEST_CASE("a drain is cut by its timeout, by a second drain, by a stop") {
-    const combination how = each_combination();
-    CAPTURE(how);
-    const int cut = GENERATE(0, 1, 2);
-    CAPTURE(cut);
-    serving s(how, wait_for_end, [&](context_options&, server_options& o) {
-        o.drain_timeout = cut == 0 ? 20ms : std::chrono::milliseconds(1h);
-    });
-    const peer client = s.dial();
-    CHECK(becomes([&] { return s.s.connections() == 1; }));
-    s.s.drain();
-    if (cut == 1)
-        s.s.drain();
-    if (cut == 2)
-        s.runner->request_stop();
-    CHECK(client.receive_error() == 0); // the connection ends, in good order
-    finish(s.runner);
-    CHECK(s.s.connections() == 0);
-}
-
-TEST_CASE("a drain cut short does not wait for a client whose bytes do not go out") {
-    const combination how = each_combination();
-    CAPTURE(how);
-    constexpr auto flood = [](connection c) -> task<void> {
-        const int little = 16 * 1024; // so that the kernel does not take all that is queued
-        ::setsockopt(c.native_handle(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
-        const std::string much(100'000, 'x');
-        for (;;)
-            co_await c.write(much);
-    };
-    serving s(how, flood);
-    const peer client = s.dial();
-    await_blocked(s.ctx, "client", "stream::write");
-    s.s.drain();
-    s.s.drain();
-    finish(s.runner);
-    CHECK(s.s.connections() == 1);
-    s.ctx.stop(); // cuts what lingers
-    CHECK(s.s.connections() == 0);
-    CHECK(client.receive_error() == ECONNRESET);
-}
-
 TEST_CASE("stopping the context in the middle of everything leaves nothing behind") {
     const combination how = each_combination();
     CAPTURE(how);
@@ -397,4 +351,33 @@ TEST_CASE("run_until_signalled() drains on the first signal and ends") {
     CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
     ::close(ready[0]);
     ::close(ready[1]);
+}
+
+TEST_CASE("serve() returns an exit code, and says in one line why it could not") {
+    const auto refused = [](const std::string& address, server_options options = {}) {
+        return serve(answer_lines, address, std::move(options));
+    };
+    CHECK(refused("nowhere") == 1);
+    CHECK(refused("unix:/no/such/directory/socket") == 1);
+    CHECK(refused("0", {.max_connections = 0}) == 1);
+    const serving taken(combination{}, answer_lines);
+    const std::string address = taken.s.listening().at(0).to_string();
+    CHECK(refused(address) == 1);
+    try {
+        context ctx;
+        server second(ctx, answer_lines, {.listen = {address}});
+        ctx.block_on(second.run());
+        FAIL("it listens");
+    } catch (const std::system_error& e) {
+        CHECK(e.code() == std::errc::address_in_use);
+        const std::string said = e.what();
+        CHECK(said.find("cannot listen on " + address) == 0);
+        CHECK((said.find("take another p") != std::string::npos));
+    }
+    CHECK(exit_code_of([] {}) == 0);
+    CHECK(exit_code_of([] { throw 7; }) == 1);
+    CHECK(exit_code_of([] { return 5; }) == 5);
+    CHECK(exit_code_of([moved = std::make_unique<int>(6)]() mutable { return *moved; }) == 6);
+    const auto fails = []() -> int { throw std::runtime_error("on purpose"); };
+    CHECK(exit_code_of(fails) == 1);
 }

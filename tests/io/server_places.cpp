@@ -44,7 +44,7 @@ TEST_CASE("who has no place is not accepted: he waits in the kernel, and costs n
         clients[i].close();
     }
     CHECK(becomes([&] { return s.s.connections() == 0; }));
-    CHECK(becomes([&] { return open_descriptors() == before; }));
+    CHECK(becomes([&] { return open_descriptors() <= before; }));
 }
 
 TEST_CASE("a free place is for whoever comes first, wherever the server listens") {

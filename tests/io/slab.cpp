@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -54,4 +55,29 @@ TEST_CASE("what has come back is taken again, and empty chunks go") {
             memory.give_back(block);
         CHECK(memory.chunks() <= 1);
     }
+}
+
+TEST_CASE("blocks may come back after their slab, on any thread") {
+    std::vector<void*> left;
+    {
+        slab memory(block_bytes);
+        std::vector<void*> others;
+        for (std::size_t i = 0; i < many; ++i)
+            (i % 3 == 0 ? left : others).push_back(memory.take());
+        for (void* block : others)
+            memory.give_back(block);
+        slab::give_back_late(left.back());
+        left.pop_back();
+    }
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 3; ++t) {
+        threads.emplace_back([&left, t] {
+            for (std::size_t i = t; i < left.size(); i += 3) {
+                std::memset(left[i], 1, block_bytes); // it is still there
+                slab::give_back_late(left[i]);
+            }
+        });
+    }
+    for (std::thread& t : threads)
+        t.join();
 }

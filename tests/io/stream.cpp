@@ -10,8 +10,11 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <rota/check.hpp>
 #include <rota/errors.hpp>
 #include <rota/inline_scheduler.hpp>
+
+#include "framework/death.hpp"
 
 using rota::task;
 using rota::io::deadline;
@@ -44,16 +47,16 @@ public:
     }
     bool peer_closed() const noexcept override { return pieces_.empty(); }
 
-    task<void> write(std::string_view bytes) override {
+    task<void> write(std::string_view bytes, deadline) override {
         written.emplace_back(bytes);
         co_return;
     }
-    task<void> write_owned(std::string bytes) override {
+    task<void> write_owned(std::string bytes, deadline) override {
         written.push_back(std::move(bytes));
         co_return;
     }
     bool try_write(std::string_view) override { return false; }
-    task<void> flush() override { co_return; }
+    task<void> flush(deadline) override { co_return; }
     void shutdown_write() noexcept override {}
     void abort() noexcept override {}
 
@@ -195,6 +198,88 @@ TEST_CASE("read_some() gives what is there") {
     CHECK(run(s.read_some(into)) == 1);
     CHECK(into == "db");
     CHECK(run(s.read_some(into)) == 0);
+}
+
+namespace {
+
+task<std::vector<std::string>> read_all(scripted_stream* s) {
+    std::vector<std::string> pieces;
+    while (auto piece = co_await s->read())
+        pieces.emplace_back(*piece);
+    co_return pieces;
+}
+
+/// Numbers behind commas, which need not arrive whole.
+task<std::vector<std::string>> read_numbers(scripted_stream* s) {
+    std::vector<std::string> numbers;
+    while (auto piece = co_await s->read()) {
+        std::string_view rest = *piece;
+        for (auto end = rest.find(','); end != rest.npos; end = rest.find(',')) {
+            numbers.emplace_back(rest.substr(0, end));
+            rest.remove_prefix(end + 1);
+        }
+        s->unread(rest.size());
+    }
+    co_return numbers;
+}
+
+} // namespace
+
+TEST_CASE("read() shows each piece once") {
+    scripted_stream s({"one", "two", "three"});
+    CHECK(run(read_all(&s)) == std::vector<std::string>{"one", "two", "three"});
+    CHECK(s.buffered().empty());
+    CHECK(run(s.read()) == std::nullopt);
+}
+
+TEST_CASE("what was given back is shown again, with what has come behind it") {
+    const std::size_t size = GENERATE(range(1, 14));
+    CAPTURE(size);
+    scripted_stream s(cut("1,22,333,,4444,55", size));
+    CHECK(run(read_numbers(&s)) == std::vector<std::string>{"1", "22", "333", "", "4444"});
+    CHECK(s.buffered() == "55"); // the end has come before it was whole
+    CHECK(run(s.read()) == std::nullopt);
+    CHECK(run(s.read_line()) == "55");
+}
+
+TEST_CASE("a deadline drops what was shown, and nothing of what was given back") {
+    scripted_stream s({"abc", "", "", "de", "", "fgh", "i"});
+    CHECK(run(s.read()) == "abc");
+    s.unread(1);
+    CHECK_THROWS_AS(run(s.read()), rota::timed_out);
+    CHECK(s.buffered() == "c");
+    CHECK_THROWS_AS(run(s.read()), rota::timed_out);
+    CHECK(run(s.read()) == "cde");
+    CHECK_THROWS_AS(run(s.read()), rota::timed_out);
+    CHECK(run(s.read()) == "fgh");
+    s.unread(0);
+    CHECK(run(s.read()) == "i");
+}
+
+TEST_CASE("other calls that read go on behind what read() has shown") {
+    scripted_stream s({"abc", "de\nfg\n", "hijk", "l"});
+    CHECK(run(s.read()) == "abc");
+    CHECK(run(s.read_line()) == "de");
+    CHECK(run(s.read()) == "fg\n");
+    s.unread(2);
+    CHECK(run(s.read_until("\n")) == "g\n");
+    CHECK(run(s.read()) == "hijk");
+    s.unread(1);
+    std::string into(2, '.');
+    CHECK(run(s.read_exactly(into)) == 2);
+    CHECK(into == "kl");
+    CHECK(run(s.read()) == std::nullopt);
+}
+
+TEST_CASE("no more is given back than was shown, where checks are on") {
+    if (!rota::checks_enabled)
+        SKIP("built without checks");
+    const std::string words = last_words([] {
+        scripted_stream s({"abc"});
+        CHECK(run(s.read()) == "abc");
+        s.unread(4);
+    });
+    CHECK(words.find("no more is given back than read() has shown") != std::string::npos);
 }
 
 TEST_CASE("lines and pieces are written as one") {

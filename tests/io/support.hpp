@@ -1,8 +1,9 @@
 #pragma once
 
-// What the tests with real sockets share: the four kinds of reactor, a peer of plain system calls,
+// What the tests with real sockets share: the kinds of reactor, a peer of plain system calls,
 // a server that runs.
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 #include "backend.hpp"
+#include "becomes.hpp"
 
 namespace rota::io::test {
 
@@ -52,11 +54,11 @@ inline bool has_io_uring() {
 }
 
 inline std::vector<combination> combinations() {
-    std::vector<combination> all{{backend_kind::epoll, topology::split},
-                                 {backend_kind::epoll, topology::per_worker}};
-    if (has_io_uring()) {
-        all.push_back({backend_kind::io_uring, topology::split});
-        all.push_back({backend_kind::io_uring, topology::per_worker});
+    std::vector<combination> all;
+    for (const topology t : {topology::split, topology::per_worker, topology::dedicated}) {
+        all.push_back({backend_kind::epoll, t});
+        if (has_io_uring())
+            all.push_back({backend_kind::io_uring, t});
     }
     return all;
 }
@@ -310,29 +312,15 @@ inline std::string pattern(std::size_t size) {
     return bytes;
 }
 
-/// True once some routine of that name waits for `what`; looks again and again.
+/// Returns once some routine of that name waits for `what`; looks again and again.
 inline void await_blocked(context& ctx, std::string_view name, std::string_view what) {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(40);
-    while (std::chrono::steady_clock::now() < limit) {
-        for (const blocked_routine& b : ctx.workers().blocked()) {
-            if (b.name == name && b.what == what)
-                return;
-        }
-        std::this_thread::yield();
-    }
-    throw std::logic_error("no routine came to wait for " + std::string(what));
-}
-
-/// Looks again and again until it is so; false after a long time.
-template <class Condition>
-bool becomes(Condition&& condition) {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(40);
-    while (!condition()) {
-        if (std::chrono::steady_clock::now() > limit)
-            return false;
-        std::this_thread::yield();
-    }
-    return true;
+    const bool waits = becomes([&] {
+        const auto blocked = ctx.workers().blocked();
+        return std::ranges::any_of(
+            blocked, [&](const blocked_routine& b) { return b.name == name && b.what == what; });
+    });
+    if (!waits)
+        throw std::logic_error("no routine came to wait for " + std::string(what));
 }
 
 } // namespace rota::io::test

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,7 +27,7 @@ struct nobody final : output::owner {
 
 /// Outputs on descriptors 0, 1, ... that only the fake backend ever sees.
 struct set_up {
-    explicit set_up(std::size_t inline_send_bytes = 1 << 20)
+    explicit set_up(std::optional<std::size_t> inline_send_bytes = 1 << 20)
         : sender(std::make_unique<fake_write_backend>(writes), inline_send_bytes) {}
 
     output& add() {
@@ -136,6 +137,59 @@ TEST_CASE("little is sent on the spot, much by the thread") {
     s.sender.stop();
 }
 
+TEST_CASE("what lends itself sends for a bounded time, however much is queued meanwhile") {
+    set_up s;
+    s.sender.start_thread();
+    const holding baton(s.home);
+    output& a = s.add();
+    output& b = s.add();
+    constexpr int sends_max = 100'000;
+    std::atomic<int> sends{0};
+    std::atomic<int> lent_sends{0};
+    const std::thread::id here = std::this_thread::get_id();
+    s.writes.look = [&](const send_request& r) {
+        if (std::this_thread::get_id() == here)
+            ++lent_sends;
+        if (++sends < sends_max)
+            (r.fd == 0 ? b : a).queue("x", true); // there is always something left
+    };
+    // The thread may still be awake; once it sleeps it is not the one that begins.
+    while (lent_sends == 0) {
+        sends = 0;
+        a.queue("x", true);
+        s.sender.flush();
+        while (sends < sends_max)
+            std::this_thread::yield();
+    }
+    CHECK(lent_sends < 100);
+    s.sender.stop();
+}
+
+TEST_CASE("where the thread is to send everything nobody else does") {
+    set_up s(std::nullopt);
+    s.sender.start_thread();
+    const holding baton(s.home);
+    output& out = s.add();
+    std::atomic<int> sends_here{0};
+    std::atomic<std::size_t> sent{0};
+    const std::thread::id here = std::this_thread::get_id();
+    s.writes.look = [&](const send_request& r) {
+        if (std::this_thread::get_id() == here)
+            ++sends_here;
+        sent += r.message.msg_iov->iov_len;
+    };
+    for (std::size_t i = 1; i <= 1000; ++i) {
+        CHECK(out.queue("x", true));
+        s.sender.flush();
+        while (i % 3 == 0 && sent < i) // and while it sleeps
+            std::this_thread::yield();
+    }
+    while (sent < 1000)
+        std::this_thread::yield();
+    CHECK(sends_here == 0);
+    s.sender.stop();
+}
+
 TEST_CASE("several threads queue and flush, nothing is lost and nothing overtakes") {
     set_up s(3000);
     s.sender.start_thread();
@@ -172,7 +226,7 @@ TEST_CASE("several threads queue and flush, nothing is lost and nothing overtake
     for (int i = 0; i < rounds; ++i)
         expected +=
             (i % 100 == 0 ? std::string(5000, '.') : std::string()) + std::to_string(i) + " ";
-    for (;;) { // whoever has the baton is about to send the rest
+    for (;;) { // the holder of the baton is about to send the rest
         {
             const std::lock_guard guard(s.writes.lock);
             if (std::ranges::all_of(sent,

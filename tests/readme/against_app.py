@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from check import LIMIT_S, commands
+from check import LIMIT_S, commands, shows
 
 BLOCK = re.compile(r"^```(cpp|console)\n(.*?)^```$", re.M | re.S)
 OPTION_ROW = re.compile(r"^\| `(--[\w-]+)` \| ([^|]*?) ?\|", re.M)
@@ -25,11 +25,6 @@ def console_blocks(text):
     found = BLOCK.findall(text)
     return [body for i, (kind, body) in enumerate(found)
             if kind == "console" and (i == 0 or found[i - 1][0] != "cpp")]
-
-
-def shows(expected, printed):
-    pattern = ".*".join(re.escape(part) for part in expected.split("…"))
-    return re.fullmatch(pattern, printed, re.S) is not None
 
 
 def serve(program, folder):

@@ -13,8 +13,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOMS = ["framework", "io", "io/http"]  # from the bottom up
-HEADER_ROOT = {"framework": "rota", "io": "rota/io", "io/http": "rota/http"}
+SEES = {  # each room, and those below it
+    "framework": {"framework"},
+    "json": {"json"},
+    "io": {"framework", "io"},
+    "io/http": {"framework", "json", "io", "io/http"},
+}
+HEADER_ROOT = {
+    "framework": "rota", "json": "rota/json", "io": "rota/io", "io/http": "rota/http",
+}
 
 
 def command_of(room, database, source_root):
@@ -65,14 +72,12 @@ def main():
     source_root, build_root = (Path(argument).resolve() for argument in sys.argv[1:3])
     database = json.loads((build_root / "compile_commands.json").read_text())
     wrong = checked = 0
-    for height, room in enumerate(ROOMS):
+    for room, below in SEES.items():
         command, folder = command_of(room, database, source_root)
-        probes = [
-            (public_header(other, source_root), ROOMS.index(other) <= height) for other in ROOMS
-        ]
+        probes = [(public_header(other, source_root), other in below) for other in SEES]
         own = private_headers(room, source_root)
         probes += [(f'"{name}"', True) for name in sorted(own)[:1]]
-        for other in ROOMS:
+        for other in SEES:
             foreign = private_headers(other, source_root) - own
             probes += [(f'"{name}"', False) for name in sorted(foreign)[:1]]
         for header, expected in probes:

@@ -5,8 +5,13 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <memory>
+#include <utility>
+
+#include <poll.h>
 
 #include "backend.hpp"
+#include "fiber.hpp"
 #include "operation.hpp"
 #include "simulation.hpp"
 
@@ -33,16 +38,53 @@ const char* name_of(op_kind kind) noexcept {
 
 class read_backend final : public rota::io::read_backend, private actor {
 public:
-    read_backend() { here().add(*this); }
+    /// `bound`: to the thread that enters it, as a ring is: what arrives comes only while that
+    /// asks.
+    /// `armed_last`: which backend of this side that was.
+    read_backend(bool bound, std::shared_ptr<read_backend*> armed_last)
+        : bound_(bound), armed_last_(std::move(armed_last)) {
+        here().add(*this);
+    }
     ~read_backend() override {
+        const memory::ample kernel;
+        if (*armed_last_ == this)
+            *armed_last_ = nullptr;
         here().require(armed_.empty(), "a ring goes with operations in it");
         here().remove(*this);
     }
 
-    void enter_thread() override {}
-    void attach(buffer_group& group) override { simulation::here().groups.push_back(&group); }
+    void enter_thread() override { thread_ = fiber::current(); }
+    [[nodiscard]] bool any_thread() const noexcept override { return !bound_; }
+    [[nodiscard]] bool holds_completions() const noexcept override { return !posted_.empty(); }
+    void leave() noexcept override {
+        const memory::ample kernel;
+        check_thread();
+        abandon();
+    }
+    /// Its thread is stuck; nothing comes of what is armed here.
+    void abandon() noexcept {
+        for (const in_flight& f : armed_)
+            --net().find(f.op->fd, name_of(f.op->kind))->armed;
+        armed_.clear();
+    }
+    void attach(buffer_group& group) override {
+        const memory::ample kernel;
+        here().require(std::ranges::find(attached_, &group) == attached_.end(),
+                       "a group of buffers is made known twice");
+        attached_.push_back(&group);
+        auto& all = simulation::here().groups;
+        if (std::ranges::find(all, &group) == all.end())
+            all.push_back(&group);
+    }
 
     void arm(operation& op) override {
+        const memory::ample kernel;
+        check_thread();
+        simulation::here().check_role("rota-read");
+        // A second one for the same side is of a thread that has taken over.
+        if (read_backend* const before = std::exchange(*armed_last_, this);
+            before != nullptr && before != this)
+            before->abandon();
         here().require(
             std::ranges::none_of(armed_, [&](const in_flight& f) { return f.op == &op; }),
             "an operation is armed twice");
@@ -59,12 +101,16 @@ public:
     }
 
     std::size_t wait(std::span<op_completion> out, time_point until) override {
+        const memory::ample kernel;
+        check_thread();
+        inside_ = true;
         if (until > here().now()) {
             here().wait(
                 "completions", [this] { return woken_ || !posted_.empty(); }, until);
-        } else if (here().rng().chance(100)) {
+        } else if (bound_ || here().rng().chance(100)) {
             here().yield();
         }
+        inside_ = false;
         woken_ = false;
         // A batch may be cut short: what is left comes with the next one.
         std::size_t count = std::min(out.size(), posted_.size());
@@ -85,16 +131,25 @@ private:
 
     static network& net() { return simulation::here().net; }
 
+    void check_thread() const {
+        here().require(!bound_ || thread_ == fiber::current(), "a ring is entered by two threads");
+    }
+
     // -- the kernel
     [[nodiscard]] std::string_view name() const override { return "kernel"; }
     [[nodiscard]] time_point due() override {
-        return std::ranges::any_of(armed_, can_go_on) ? here().now() : never;
+        const bool asked = inside_ || !bound_;
+        return asked && std::ranges::any_of(armed_, can_go_on) ? here().now() : never;
     }
 
     static bool can_go_on(const in_flight& f) { return f.cancelled || has_result(*f.op); }
 
     static bool has_result(const operation& op) {
         const descriptor& d = *net().find(op.fd, name_of(op.kind));
+        if (d.datagrams && op.poll_events == POLLIN)
+            return simulation::here().post.can_receive(d);
+        if (d.datagrams)
+            return simulation::here().post.can_send(op.fd);
         if (d.listening)
             return d.shut || !d.backlog.empty();
         const link& l = *d.connected;
@@ -154,25 +209,34 @@ private:
             post(index, l.reset_by_client || l.aborted ? -ECONNRESET : 0, 0);
             return;
         }
-        const std::uint16_t buffer = take(*op.group);
+        const bool known = std::ranges::find(attached_, op.group) != attached_.end();
+        const std::uint16_t buffer = known ? take(*op.group) : buffer_group::none;
         if (buffer == buffer_group::none) {
             post(index, -ENOBUFS, 0);
             return;
         }
-        std::size_t size = std::min(l.up.arrived.size(), op.group->bytes_each());
+        std::size_t size =
+            std::min({l.up.arrived.size(), op.group->bytes_each(), std::size_t{op.room}});
         if (r.chance(300))
             size = r.between(1, size);
         std::memcpy(op.group->data(buffer), l.up.arrived.data(), size);
         l.up.arrived.erase(0, size);
+        op.room -= static_cast<std::uint32_t>(size);
         // A receive ends now and then with data, as with a completion queue that is full.
-        const std::uint32_t more = r.chance(net().conditions().receive_failures) ? 0 : flags::more;
+        const bool ends = op.room == 0 || r.chance(net().conditions().receive_failures);
+        const std::uint32_t more = ends ? 0 : flags::more;
         post(index, static_cast<std::int32_t>(size),
              more | flags::buffer | std::uint32_t{buffer} << flags::buffer_shift);
     }
 
     static std::uint16_t take(buffer_group& group);
 
+    const bool bound_;
+    const std::shared_ptr<read_backend*> armed_last_;
+    bool inside_ = false; // its thread is in wait()
+    const fiber* thread_ = nullptr;
     std::vector<in_flight> armed_;
+    std::vector<const buffer_group*> attached_;
     std::deque<op_completion> posted_;
     bool woken_ = false;
 };
@@ -180,6 +244,8 @@ private:
 class write_backend final : public rota::io::write_backend {
 public:
     void send(std::span<rota::io::send_request> batch) override {
+        const memory::ample kernel;
+        simulation::here().check_role("rota-write");
         for (rota::io::send_request& r : batch) {
             std::string bytes;
             for (std::size_t i = 0; i < r.message.msg_iovlen; ++i) {
@@ -219,8 +285,23 @@ simulation::simulation(const world::options& o) : w(o), net(weather::draw(w.rng(
 }
 simulation::~simulation() { current = nullptr; }
 
-rota::io::backend_source simulated_backends() {
-    return {.make_read = [] { return std::make_unique<read_backend>(); },
+void simulation::check_role(std::string_view name) const {
+    const fiber* const self = fiber::current();
+    sim::here().require(!dedicated || (self != nullptr && self->name.starts_with(name)),
+                        "a thread does what is another's part");
+}
+
+rota::io::backend_source simulated_backends(rota::io::topology how) {
+    const bool bound = here().rng().chance(500);
+    const bool one_side = how != rota::io::topology::per_worker;
+    simulation::here().dedicated = how == rota::io::topology::dedicated;
+    const auto of_the_side = std::make_shared<read_backend*>(nullptr);
+    return {.make_read =
+                [=] {
+                    const memory::ample kernel;
+                    return std::make_unique<read_backend>(
+                        bound, one_side ? of_the_side : std::make_shared<read_backend*>(nullptr));
+                },
             .make_write = [] { return std::make_unique<write_backend>(); }};
 }
 

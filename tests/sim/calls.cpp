@@ -19,6 +19,7 @@
 #include "simulation.hpp"
 
 using sim::here;
+using sim::memory;
 using sim::network;
 using sim::simulation;
 using sim::world;
@@ -56,6 +57,8 @@ int __real_listen(int fd, int backlog);
 int __real_accept4(int fd, sockaddr* address, socklen_t* length, int flags);
 int __real_shutdown(int fd, int how);
 int __real_close(int fd);
+int __real_recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit);
+int __real_sendmmsg(int fd, mmsghdr* all, unsigned count, int flags);
 int __real_setsockopt(int fd, int level, int name, const void* value, socklen_t length);
 int __real_getsockname(int fd, sockaddr* address, socklen_t* length);
 int __real_getpeername(int fd, sockaddr* address, socklen_t* length);
@@ -71,6 +74,8 @@ int __wrap_listen(int fd, int backlog);
 int __wrap_accept4(int fd, sockaddr* address, socklen_t* length, int flags);
 int __wrap_shutdown(int fd, int how);
 int __wrap_close(int fd);
+int __wrap_recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit);
+int __wrap_sendmmsg(int fd, mmsghdr* all, unsigned count, int flags);
 int __wrap_setsockopt(int fd, int level, int name, const void* value, socklen_t length);
 int __wrap_getsockname(int fd, sockaddr* address, socklen_t* length);
 int __wrap_getpeername(int fd, sockaddr* address, socklen_t* length);
@@ -81,12 +86,14 @@ time_t __wrap_time(time_t* out);
 std::int64_t __wrap__ZNSt6chrono3_V212steady_clock3nowEv();
 
 int __wrap_socket(int domain, int type, int protocol) {
+    const memory::ample kernel;
     if (world::find() == nullptr || domain == AF_UNIX)
         return __real_socket(domain, type, protocol);
-    return net().open_socket();
+    return net().open_socket((type & SOCK_DGRAM) != 0);
 }
 
 int __wrap_bind(int fd, const sockaddr* address, socklen_t length) {
+    const memory::ample kernel;
     if (!network::is_mine(fd))
         return __real_bind(fd, address, length);
     sockaddr_in v4{};
@@ -95,37 +102,60 @@ int __wrap_bind(int fd, const sockaddr* address, socklen_t length) {
 }
 
 int __wrap_listen(int fd, int backlog) {
+    const memory::ample kernel;
     return network::is_mine(fd) ? returned(net().listen(fd)) : __real_listen(fd, backlog);
 }
 
 int __wrap_accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
+    const memory::ample kernel;
     if (!network::is_mine(fd))
         return __real_accept4(fd, address, length, flags);
     return returned(net().accept(fd));
 }
 
 int __wrap_shutdown(int fd, int how) {
+    const memory::ample kernel;
     return network::is_mine(fd) ? returned(net().shutdown(fd, how)) : __real_shutdown(fd, how);
 }
 
 int __wrap_close(int fd) {
+    const memory::ample kernel;
     return network::is_mine(fd) ? returned(net().close(fd)) : __real_close(fd);
 }
 
 int __wrap_setsockopt(int fd, int level, int name, const void* value, socklen_t length) {
+    const memory::ample kernel;
     if (!network::is_mine(fd))
         return __real_setsockopt(fd, level, name, value, length);
     net().find(fd, "setsockopt");
+    if (level == SOL_SOCKET && name == SO_REUSEPORT)
+        net().share(fd);
     return 0;
 }
 
+int __wrap_recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
+    const memory::ample kernel;
+    if (!network::is_mine(fd))
+        return __real_recvmmsg(fd, all, count, flags, limit);
+    return returned(simulation::here().post.receive(fd, all, count));
+}
+
+int __wrap_sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
+    const memory::ample kernel;
+    if (!network::is_mine(fd))
+        return __real_sendmmsg(fd, all, count, flags);
+    return returned(simulation::here().post.send(fd, all, count));
+}
+
 int __wrap_getsockname(int fd, sockaddr* address, socklen_t* length) {
+    const memory::ample kernel;
     if (!network::is_mine(fd))
         return __real_getsockname(fd, address, length);
     return tell_address(net().find(fd, "getsockname")->port, address, length);
 }
 
 int __wrap_getpeername(int fd, sockaddr* address, socklen_t* length) {
+    const memory::ample kernel;
     if (!network::is_mine(fd))
         return __real_getpeername(fd, address, length);
     const sim::link& l = *net().find(fd, "getpeername")->connected;
@@ -135,6 +165,7 @@ int __wrap_getpeername(int fd, sockaddr* address, socklen_t* length) {
 }
 
 int __wrap_fcntl(int fd, int command, ...) {
+    const memory::ample kernel;
     std::va_list rest;
     va_start(rest, command);
     const long argument = va_arg(rest, long);
@@ -146,6 +177,7 @@ int __wrap_fcntl(int fd, int command, ...) {
 }
 
 long __wrap_syscall(long number, ...) {
+    const memory::ample kernel;
     long arguments[6];
     std::va_list rest;
     va_start(rest, number);
@@ -160,6 +192,7 @@ long __wrap_syscall(long number, ...) {
 }
 
 ssize_t __wrap_getrandom(void* buffer, size_t bytes, unsigned flags) {
+    const memory::ample kernel;
     if (world::find() == nullptr)
         return __real_getrandom(buffer, bytes, flags);
     auto* const out = static_cast<unsigned char*>(buffer);
@@ -169,6 +202,7 @@ ssize_t __wrap_getrandom(void* buffer, size_t bytes, unsigned flags) {
 }
 
 time_t __wrap_time(time_t* out) {
+    const memory::ample kernel;
     if (world::find() == nullptr)
         return __real_time(out);
     const auto since = here().now().time_since_epoch();
@@ -177,6 +211,7 @@ time_t __wrap_time(time_t* out) {
 
 // std::chrono::steady_clock::now(), whose result is one number of nanoseconds.
 std::int64_t __wrap__ZNSt6chrono3_V212steady_clock3nowEv() {
+    const memory::ample kernel;
     if (world::find() == nullptr)
         return __real__ZNSt6chrono3_V212steady_clock3nowEv();
     return here().read_clock().time_since_epoch().count();

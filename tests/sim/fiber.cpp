@@ -8,6 +8,8 @@
 #include <cxxabi.h>
 #include <sys/mman.h>
 
+#include <rota/worker.hpp>
+
 #include "read_side.hpp"
 
 #if defined(__has_feature)
@@ -73,7 +75,8 @@ void exchange_exceptions(std::array<std::uintptr_t, 2>& mine) noexcept {
 fiber* fiber::running_ = nullptr;
 
 fiber::fiber(std::string called, std::function<void()> body, unsigned how_often)
-    : name(std::move(called)), weight(how_often), body_(std::move(body)), stack_(take_stack()) {
+    : name(std::move(called)), weight(how_often), serves(name.starts_with("rota-")),
+      body_(std::move(body)), stack_(take_stack()) {
     ::getcontext(&own_);
     own_.uc_stack.ss_sp = stack_;
     own_.uc_stack.ss_size = stack_bytes;
@@ -120,12 +123,19 @@ void fiber::switch_out() {
 #endif
 }
 
+void fiber::exchange_roles() noexcept {
+    drives_ = rota::io::read_side::play_driver_of(drives_);
+    rota::worker* const theirs = rota::worker::current();
+    rota::worker::restore(holds_);
+    holds_ = theirs;
+}
+
 void fiber::enter() {
     running_ = this;
     exchange_exceptions(exceptions_);
-    drives_ = rota::io::read_side::play_driver_of(drives_);
+    exchange_roles();
     switch_in();
-    drives_ = rota::io::read_side::play_driver_of(drives_);
+    exchange_roles();
     exchange_exceptions(exceptions_);
     running_ = nullptr;
 }

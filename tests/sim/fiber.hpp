@@ -9,6 +9,9 @@
 
 #include <ucontext.h>
 
+namespace rota {
+class worker;
+}
 namespace rota::io {
 class read_side;
 }
@@ -33,6 +36,8 @@ public:
 
     const std::string name;
     const unsigned weight; ///< how often it is chosen, beside the others
+    const bool serves;     ///< it is one of the server's
+    int ample = 0;         ///< memory: how many say so (memory.hpp)
     bool ended = false;
 
     // -- what it waits for; nothing: it can go on
@@ -44,6 +49,7 @@ private:
     static void main();
     void switch_in();
     void switch_out();
+    void exchange_roles() noexcept;
 
     static fiber* running_;
 
@@ -55,6 +61,7 @@ private:
     // What the C++ runtime and Rota keep for each thread, and this fiber has of its own.
     std::array<std::uintptr_t, 2> exceptions_{};
     const rota::io::read_side* drives_ = nullptr;
+    rota::worker* holds_ = nullptr; // whose baton
 
     // What sanitizers want to know.
     void* fake_stack_ = nullptr;

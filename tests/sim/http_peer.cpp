@@ -43,11 +43,12 @@ bool read_chunks(std::string_view& rest, std::string& body) {
 } // namespace
 
 std::optional<answer> answer_reader::next() {
-    const auto end = unread_.find("\r\n\r\n");
-    if (end == std::string::npos)
+    const std::string_view unread = std::string_view(unread_).substr(taken_);
+    const auto end = unread.find("\r\n\r\n");
+    if (end == std::string_view::npos)
         return std::nullopt;
-    const std::string_view head = std::string_view(unread_).substr(0, end);
-    std::string_view rest = std::string_view(unread_).substr(end + 4);
+    const std::string_view head = unread.substr(0, end);
+    std::string_view rest = unread.substr(end + 4);
     here().require(head.starts_with("HTTP/1.1 ") && head.size() >= 12, "an answer is none");
     answer a;
     a.status = static_cast<int>(number(head.substr(9, 3), 10));
@@ -62,9 +63,20 @@ std::optional<answer> answer_reader::next() {
         a.body = rest.substr(0, size);
         rest.remove_prefix(size);
     }
-    unread_.erase(0, unread_.size() - rest.size());
+    taken_ = unread_.size() - rest.size();
     return a;
 }
+
+std::optional<std::string> answer_reader::head() {
+    const auto end = unread_.find("\r\n\r\n", taken_);
+    if (end == std::string::npos)
+        return std::nullopt;
+    std::string text = unread_.substr(taken_, end + 4 - taken_);
+    taken_ = end + 4;
+    return text;
+}
+
+std::string answer_reader::rest() { return unread_.substr(std::exchange(taken_, unread_.size())); }
 
 std::string request_text(std::string_view method, std::string_view target, std::string_view content,
                          bool chunked, std::string_view fields) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "peer.hpp"
 
@@ -19,13 +20,21 @@ struct answer {
 /// writes is not judged by the server's own code.
 class answer_reader {
 public:
-    void feed(std::string_view bytes) { unread_ += bytes; }
+    void feed(std::string_view bytes) {
+        unread_.erase(0, std::exchange(taken_, 0));
+        unread_ += bytes;
+    }
     /// The next whole answer. What is no answer fails the run.
     std::optional<answer> next();
-    [[nodiscard]] bool empty() const noexcept { return unread_.empty(); }
+    /// The next head alone, to its end: of an answer behind which there may be anything.
+    std::optional<std::string> head();
+    /// All that has not been taken, which is taken so.
+    std::string rest();
+    [[nodiscard]] bool empty() const noexcept { return unread_.size() == taken_; }
 
 private:
     std::string unread_;
+    std::size_t taken_ = 0; // of that
 };
 
 /// One request of HTTP/1.1, its content in chunks if it is to be.

@@ -1,6 +1,8 @@
 #include "job_book.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 
 namespace sim {
 namespace {
@@ -33,6 +35,19 @@ std::vector<taken_job> read_jobs(std::string_view body, time_point asked) {
 
 void job_book::added(std::string_view body) { jobs_[std::string(take_value(body, "\"id\":\""))]; }
 
+/// As a queue has it that is not set to anything: 100 ms after the third failure in a row, then
+/// twice as long each time, up to 10 minutes, and half of it at least. The attempt before the one
+/// that is delivered has to be known: of others it is not told when they failed.
+void job_book::check_wait(const job& known, const taken_job& next) const {
+    constexpr std::uint64_t at_once = 2;
+    if (known.attempt <= at_once || next.attempt != known.attempt + 1)
+        return;
+    const std::uint64_t doubled = std::min<std::uint64_t>(known.attempt - at_once - 1, 13);
+    const std::chrono::milliseconds longest(std::min<std::uint64_t>(100U << doubled, 600'000));
+    here().require(here().now() >= known.failed + longest / 2,
+                   "a job that fails again and again does not wait");
+}
+
 void job_book::delivered(const taken_job& j) {
     here().require(keys_.contains(j.key), "a job is delivered that nobody added");
     job& known = jobs_[j.id];
@@ -43,15 +58,19 @@ void job_book::delivered(const taken_job& j) {
     here().require(!known.done, "a job that is done is delivered again");
     here().require(!known.held || here().now() >= known.asked + lease_,
                    "a job is delivered while another holds it");
+    check_wait(known, j);
     known.held = true;
     known.attempt = j.attempt;
     known.asked = j.asked;
+    known.failed = j.asked + lease_;
 }
 
 void job_book::released(const taken_job& j) {
     job& known = jobs_.at(j.id);
-    if (known.attempt == j.attempt)
-        known.held = false;
+    if (known.attempt != j.attempt)
+        return;
+    known.held = false;
+    known.failed = std::min(known.failed, here().now());
 }
 
 void job_book::finished(const taken_job& j) {

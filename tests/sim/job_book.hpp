@@ -25,7 +25,8 @@ struct taken_job {
 std::vector<taken_job> read_jobs(std::string_view body, time_point asked);
 
 /// What the clients together know of the jobs of one queue, and what must hold of it: each is
-/// delivered to one at a time, never after it is done, and none is lost.
+/// delivered to one at a time, never after it is done, and none is lost; and one that fails again
+/// and again waits before it is delivered once more.
 class job_book {
 public:
     explicit job_book(nanoseconds lease) : lease_(lease) {}
@@ -58,7 +59,9 @@ private:
         bool held = false;
         std::uint64_t attempt = 0;
         time_point asked{};
+        time_point failed{}; // that attempt, no earlier; while held: by the end of its lease
     };
+    void check_wait(const job& known, const taken_job& next) const;
 
     const nanoseconds lease_;
     std::uint64_t next_ = 1;

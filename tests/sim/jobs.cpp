@@ -14,11 +14,24 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// A step of it may lack memory anywhere.
+class scarce_store final : public jobs::memory_store {
+public:
+    using memory_store::memory_store;
+
+private:
+    bool submit(step& what, std::exception_ptr& error) override {
+        const memory::scarce here;
+        return memory_store::submit(what, error);
+    }
+};
+
 struct market {
     const scenario* s;
     milliseconds lease;
     job_book book;
     std::size_t active = 0; // clients that are neither the sweeper nor ended
+    bool in_vain = false;   // most attempts fail
 };
 
 /// A client with a connection, on which one request follows the other.
@@ -39,8 +52,10 @@ public:
         peer_.send_slowly(text(what, content), nanoseconds(0));
         auto a = next_answer(peer_, reader_, nanoseconds(0));
         here().require(a || market_.s->may_cut(), "an answer of the queue is missing");
-        if (a && a->status >= 500)
-            here().fail(fmt::format("the queue answers {}", a->status));
+        if (a && a->status >= 500) {
+            here().require(memory::was_short(), fmt::format("the queue answers {}", a->status));
+            a.reset(); // what was asked may have been done, or not
+        }
         return a;
     }
 
@@ -90,7 +105,7 @@ bool settle(market& m, customer& c, const std::vector<taken_job>& jobs) {
     std::string acked;
     std::string retried;
     for (const taken_job& j : jobs) {
-        const std::size_t fate = r.below(10);
+        const std::size_t fate = m.in_vain && r.chance(800) ? 6 : r.below(10);
         const std::string id = fmt::format(R"({{"lease_id":"{}"}})", j.lease_id);
         if (fate < 6) {
             m.book.finishing(j);
@@ -161,8 +176,10 @@ void sweep(market& m) {
     here().wait("the other clients", [&m] {
         return m.s->ending() || (m.active == 0 && simulation::here().net.quiet());
     });
-    // The last of the others' connections may still be at work on what they sent.
-    here().sleep(m.lease + std::chrono::seconds(2));
+    // The last of the others' connections may still be at work on what they sent, and what failed
+    // again and again waits for 10 minutes at most.
+    memory::end();
+    here().sleep(m.lease + std::chrono::minutes(11));
     customer c(m);
     if (c.refused())
         return;
@@ -183,7 +200,7 @@ rota::http::server_options draw_options(random& r) {
     o.limits.idle_timeout = std::chrono::hours(9);
     o.limits.send_timeout = std::chrono::hours(9);
     o.limits.body_rate_min_bytes_per_s = 0;
-    o.hooks.on_error = [](std::string_view what) { here().fail(what); };
+    o.hooks.on_error = scenario::note_error;
     return o;
 }
 
@@ -193,10 +210,10 @@ void run_jobs() {
     random& r = here().rng();
     constexpr milliseconds leases[] = {milliseconds(15), milliseconds(150), milliseconds(10'000)};
     const milliseconds lease = r.one_of(leases);
-    jobs::memory_store store({.lease_ms = lease.count()});
+    scarce_store store({.lease_ms = lease.count()});
     jobs::service service(store, {.wall_offset = milliseconds(0)});
     scenario s;
-    market m{.s = &s, .lease = lease, .book = job_book(lease)};
+    market m{.s = &s, .lease = lease, .book = job_book(lease), .in_vain = r.chance(250)};
     const rota::http::server_options options = draw_options(r);
     rota::http::router routes;
     routes.mount("/v1", jobs::routes(service));

@@ -70,8 +70,17 @@ settings parse(int count, char** arguments) {
 /// Runs one seed; a failure ends the program. Returns a digest of the way it went.
 std::uint64_t run_seed(std::uint64_t seed, bool trace) {
     sim::simulation simulated({.seed = seed, .trace = trace});
-    constexpr void (*scenarios[])() = {sim::run_echo, sim::run_http, sim::run_jobs};
-    simulated.w.run(scenarios[seed % std::size(scenarios)]);
+    sim::memory::draw(seed);
+    constexpr void (*scenarios[])() = {sim::run_echo, sim::run_http, sim::run_jobs, sim::run_echo,
+                                       sim::run_http, sim::run_jobs, sim::run_turns};
+    // In place of some runs of turns and echo, so that the seeds of the others stay what they are.
+    const std::uint64_t rare = seed % (6 * std::size(scenarios));
+    simulated.w.run(rare % 21 == 20 ? sim::run_room
+                    : rare == 13    ? sim::run_waits
+                    : rare == 21    ? sim::run_deadlines
+                    : rare == 28    ? sim::run_takeover
+                    : rare == 6     ? sim::run_datagrams
+                                    : scenarios[seed % std::size(scenarios)]);
     if (trace)
         std::printf("seed %llu passed after %llu steps\n", static_cast<unsigned long long>(seed),
                     static_cast<unsigned long long>(simulated.w.steps()));

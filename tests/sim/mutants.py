@@ -2,7 +2,7 @@
 """Puts faults into copies of the sources and asks rota-sim to find them.
 
 usage: mutants.py --check                 every description fits its file in exactly one place
-       mutants.py [--seeds N] [--jobs N] [--only TEXT] [--every N] <build folder>
+       mutants.py [--first N] [--seeds N] [--jobs N] [--only TEXT] [--every N] <build folder>
 
 The second form compiles the one source of each mutant, links it in front of the libraries that the
 build folder has, and runs seeds until one fails. Then the program without a fault has to pass as
@@ -89,11 +89,17 @@ def build_mutant(mutant, build, how):
         (folder / header.name).write_text(header.read_text())
     copy = folder / Path(mutant.source).name
     copy.write_text((ROOT / mutant.source).read_text())
-    (folder / Path(mutant.file).name).write_text(mutant.changed())
+    public = mutant.file.partition("/include/")[2]
+    changed = folder / ("include/" + public if public else Path(mutant.file).name)
+    changed.parent.mkdir(parents=True, exist_ok=True)
+    changed.write_text(mutant.changed())
     # Quickly rather than well.
     words = compiles[(ROOT / mutant.source).resolve()]
     words = [word for word in words if not re.fullmatch(r"-O\w|-g|-Werror|-MD", word)]
     words[words.index("-c") + 1] = str(copy)
+    # #include <...> finds first what is in the first folder.
+    words.insert(next(i for i, word in enumerate(words) if word.startswith("-I")),
+                 f"-I{folder}/include")
     for flag in ("-MQ", "-MF"):
         if flag in words:
             at = words.index(flag)
@@ -103,17 +109,20 @@ def build_mutant(mutant, build, how):
     run([*with_output(words, built), "-O1", f"-I{own}", f"-I{own.parent}"], build)
     program = folder / "rota-sim"
     link = with_output(link, program)
-    # In front of the libraries, which then are not asked for what it defines.
+    # In place of the program's own object, or in front of the libraries, which then are not asked
+    # for what it defines.
+    replaced = compiles[(ROOT / mutant.source).resolve()]
+    link = [word for word in link if word != replaced[replaced.index("-o") + 1]]
     link.insert(link.index("-o") + 2, str(built))
     run(link, build)
     return program
 
 
-def try_mutant(mutant, build, how, seeds):
+def try_mutant(mutant, build, how, first, seeds):
     """(the seed that found it or None, what was wrong or why there is no result)"""
     try:
         program = build_mutant(mutant, build, how)
-        words = [program, "--seeds", str(seeds)]
+        words = [program, "--first", str(first), "--seeds", str(seeds)]
         ran = subprocess.run(
             words, capture_output=True, text=True, timeout=RUN_SECONDS_MAX, check=False
         )
@@ -125,12 +134,14 @@ def try_mutant(mutant, build, how, seeds):
     found = re.search(r"seed (\d+) failed: (.*)", ran.stdout)
     if not found:
         return None, f"no result: {ran.stdout}{ran.stderr}"
-    return int(found[1]), found[2]
+    checked = re.search(r"check failed: (.*?) \(", ran.stderr)  # rota/check.hpp
+    return int(found[1]), f"check: {checked[1]}" if checked else found[2]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="those that have this in their name")
@@ -146,9 +157,12 @@ def main():
         return 0
     build = given.build.resolve()
     how = commands(build)
-    caught, highest = 0, 1
+    caught, highest = 0, given.first
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        tries = [pool.submit(try_mutant, mutant, build, how, given.seeds) for mutant in mutants]
+        tries = [
+            pool.submit(try_mutant, mutant, build, how, given.first, given.seeds)
+            for mutant in mutants
+        ]
         for mutant, each in zip(mutants, tries, strict=True):
             seed, what = each.result()
             if seed is None:
@@ -157,10 +171,12 @@ def main():
                 caught += 1
                 highest = max(highest, seed)
                 print(f"seed {seed:>5}  {mutant.name}: {what}", flush=True)
-    sane = subprocess.run([build / PROGRAM, "--seeds", str(highest)], check=False)
+    words = [build / PROGRAM, "--first", str(given.first)]
+    words += ["--seeds", str(highest - given.first + 1)]
+    sane = subprocess.run(words, check=False)
     if sane.returncode != 0:
         print("the program without a fault fails, too")
-    print(f"{caught} of {len(mutants)} mutants caught within {highest} seeds")
+    print(f"{caught} of {len(mutants)} mutants caught up to seed {highest}")
     return 0 if caught == len(mutants) and sane.returncode == 0 else 1
 
 

@@ -37,7 +37,7 @@ nanoseconds network::delay() {
 
 // --- Descriptors ---
 
-/// As the kernel does: numbers are used again at once, so whoever holds on to one too long meets
+/// As the kernel does: numbers are used again at once, so what holds on to one too long meets
 /// another connection.
 int network::lowest_free() const noexcept {
     int fd = first_descriptor;
@@ -61,15 +61,28 @@ std::size_t network::accepted() const noexcept {
         open_, [](const auto& each) { return each.second.connected != nullptr; }));
 }
 
-int network::open_socket() {
+int network::open_socket(bool datagrams) {
     const int fd = lowest_free();
-    open_[fd];
+    open_[fd].datagrams = datagrams;
     return fd;
 }
 
 int network::bind(int fd, std::uint16_t port) {
-    find(fd, "bind")->port = port;
+    descriptor* const d = find(fd, "bind");
+    const auto in_the_way = [d](const descriptor* other) { return !d->shares || !other->shares; };
+    if (d->datagrams && std::ranges::any_of(datagram_sockets(port), in_the_way))
+        return -EADDRINUSE;
+    d->port = port;
     return 0;
+}
+
+std::vector<descriptor*> network::datagram_sockets(std::uint16_t port) {
+    std::vector<descriptor*> all;
+    for (auto& [fd, d] : open_) {
+        if (d.datagrams && d.port == port)
+            all.push_back(&d);
+    }
+    return all;
 }
 
 int network::listen(int fd) {
@@ -89,7 +102,7 @@ int network::accept(int fd) {
     random& r = here().rng();
     if (r.chance(weather_.accept_failures)) {
         constexpr int errors[] = {EMFILE, ENFILE, ENOBUFS, ENOMEM, ECONNABORTED, EPROTO};
-        return -r.one_of(errors); // the last two are about another client, who has gone already
+        return -r.one_of(errors); // the last two are about another client, which has gone already
     }
     const int client = lowest_free();
     open_[client].connected = d->backlog.front();
@@ -184,7 +197,8 @@ int network::send(int fd, std::string_view bytes) {
 
 bool network::listens(std::uint16_t port) const noexcept {
     return std::ranges::any_of(open_, [port](const auto& each) {
-        return each.second.listening && !each.second.shut && each.second.port == port;
+        const descriptor& d = each.second;
+        return (d.listening || d.datagrams) && !d.shut && d.port == port;
     });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "world.hpp"
@@ -54,8 +56,11 @@ struct link {
     std::uint16_t client_port = 0;
 };
 
-/// A descriptor: a listening socket, or the server's end of a link.
+/// A descriptor: a listening socket, the server's end of a link, or a socket of datagrams.
 struct descriptor {
+    bool datagrams = false;
+    bool shares = false; // its port, with others of its kind (SO_REUSEPORT)
+    std::deque<std::pair<std::uint16_t, std::string>> letters; // that have arrived: from, and what
     bool listening = false;
     bool shut = false; // a listener that takes no more
     std::uint16_t port = 0;
@@ -72,9 +77,17 @@ public:
     ~network() override;
 
     [[nodiscard]] const weather& conditions() const noexcept { return weather_; }
+    /// Pieces that arrive at once, and what the kernel takes, may be at least so large.
+    void widen(std::size_t bytes) noexcept {
+        weather_.piece_max = std::max(weather_.piece_max, bytes);
+        weather_.send_buffer = std::max(weather_.send_buffer, bytes);
+    }
 
     // -- the server's side: results as of the system calls, -errno for a failure
-    int open_socket();
+    int open_socket(bool datagrams);
+    void share(int fd) { find(fd, "setsockopt")->shares = true; }
+    /// Those of datagrams on a port.
+    [[nodiscard]] std::vector<descriptor*> datagram_sockets(std::uint16_t port);
     int bind(int fd, std::uint16_t port);
     int listen(int fd);
     int accept(int fd);

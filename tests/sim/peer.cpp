@@ -53,6 +53,12 @@ peer::event peer::wait(time_point until) {
     return l.down.ended ? event::end : event::late;
 }
 
+void peer::take_nothing(time_point until) {
+    const link& l = *link_;
+    here().wait(
+        "the server to give it up", [&l] { return l.server_closed || l.reset_by_server; }, until);
+}
+
 std::string peer::read(std::size_t max) {
     std::string& arrived = link_->down.arrived;
     const std::size_t size = std::min(max, arrived.size());
@@ -71,6 +77,17 @@ peer::event peer::read_all(std::string& into, nanoseconds pause, time_point unti
         if (pause.count() != 0)
             here().sleep(nanoseconds(r.below(static_cast<std::size_t>(pause.count()))));
     }
+}
+
+std::string draw_lines(random& r) {
+    std::string lines;
+    for (std::size_t count = r.between(1, 12); count != 0; --count) {
+        const std::size_t size = r.chance(100) ? r.below(3000) : r.below(60);
+        for (std::size_t i = 0; i < size; ++i)
+            lines += static_cast<char>('a' + r.below(26));
+        lines += '\n';
+    }
+    return lines;
 }
 
 } // namespace sim

@@ -39,6 +39,8 @@ public:
     void close();
 
     event wait(time_point until = never);
+    /// Takes nothing until the server has let go of the connection, or until then.
+    void take_nothing(time_point until);
     /// What has arrived.
     [[nodiscard]] std::string read(std::size_t max = std::string::npos);
     /// Reads until the end of the stream or another end, a bit at a time if `pause` is not zero.
@@ -47,5 +49,8 @@ public:
 private:
     std::shared_ptr<link> link_;
 };
+
+/// A few lines, some of them long.
+std::string draw_lines(random& r);
 
 } // namespace sim

@@ -1,6 +1,7 @@
 #include "scenario.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include <rota/errors.hpp>
@@ -12,13 +13,16 @@ using rota::task;
 
 /// Last bytes that take longer than this are cut off, in some runs.
 constexpr auto short_linger = std::chrono::milliseconds(5);
+constexpr std::size_t workers_max = 4;
 
 /// Options small enough that every bound is met all the time.
-rota::io::context_options draw_options(random& r) {
+rota::io::context_options draw_options(random& r, setting what) {
     using std::chrono::milliseconds;
     constexpr unsigned buffers[] = {1, 2, 4, 16};
     constexpr std::size_t buffer_bytes[] = {8, 100, 4096};
     constexpr std::size_t bytes[] = {1, 100, 5000, 262'144};
+    constexpr std::size_t unread_bytes[] = {100, 1000, 5000,
+                                            262'144}; // byte by byte takes too long
     constexpr nanoseconds budgets[] = {nanoseconds(0), nanoseconds(30'000),
                                        nanoseconds(1'000'000'000)};
     constexpr milliseconds lingers[] = {short_linger, std::chrono::hours(1)};
@@ -27,36 +31,67 @@ rota::io::context_options draw_options(random& r) {
     o.batch_size = r.between(1, 3);
     o.blocking_threads = 1;
     o.stall_limit = std::chrono::milliseconds(0); // no step takes time that the watch could see
-    o.reactor.topology = r.chance(300) ? rota::io::topology::per_worker : rota::io::topology::split;
+    using rota::io::topology;
+    constexpr topology topologies[] = {topology::split, topology::split, topology::per_worker,
+                                       topology::dedicated};
+    o.reactor.topology = r.one_of(topologies);
     o.reactor.receive_buffers = r.one_of(buffers);
     o.reactor.receive_buffer_bytes = r.one_of(buffer_bytes);
     o.reactor.high_water_bytes = r.one_of(bytes);
     o.reactor.low_water_bytes = r.below(o.reactor.high_water_bytes + 1);
-    o.reactor.max_unread_bytes = r.one_of(bytes);
+    o.reactor.max_unread_bytes = r.one_of(unread_bytes);
     o.reactor.inline_budget = r.one_of(budgets);
     o.reactor.inline_send_bytes = r.one_of(bytes);
     o.reactor.linger = r.one_of(lingers);
+    if (what == setting::held_up) {
+        o.workers = r.between(3, workers_max);
+        o.reactor.topology = topology::split;
+        o.reactor.inline_budget = std::chrono::seconds(1000);
+    } else if (what == setting::together) {
+        o.workers = 1;
+        o.reactor.receive_buffers = 16;
+        o.reactor.receive_buffer_bytes = 4096;
+        o.reactor.max_unread_bytes = 262'144;
+    }
     o.on_error = [](const rota::routine& which, std::exception_ptr error) {
         try {
             std::rethrow_exception(std::move(error));
         } catch (const std::exception& e) {
-            here().fail(fmt::format("routine {} ended by: {}", which.name(), e.what()));
+            const memory::ample now;
+            here().require(which.name() != "beside", "what runs beside the server has ended");
+            scenario::note_error(fmt::format("routine {} ended by: {}", which.name(), e.what()));
         }
     };
     return o;
 }
 
 task<void> run_to_end(const served* s, bool* ended) {
-    co_await s->run();
+    try {
+        co_await s->run();
+    } catch (const std::bad_alloc& e) { // everything has to be home all the same
+        scenario::note_error(e.what());
+    }
     *ended = true;
 }
 
 } // namespace
 
-scenario::scenario() : context_(draw_options(here().rng()), simulated_backends()) {}
+scenario::scenario(setting what) : scenario(what, draw_options(here().rng(), what)) {}
+
+scenario::scenario(setting what, const rota::io::context_options& options)
+    : setting_(what), context_(options, simulated_backends(options.reactor.topology)) {}
+
+bool scenario::lingers_shortly() const noexcept {
+    return context_.options().linger == short_linger;
+}
 
 bool scenario::may_cut() const noexcept {
-    return ending_ || context_.options().linger == short_linger;
+    return ending_ || lingers_shortly() || memory::was_short();
+}
+
+void scenario::note_error(std::string_view what) {
+    here().note("error: {}", what);
+    here().require(memory::was_short() && what.find("bad_alloc") != std::string_view::npos, what);
 }
 
 void scenario::client(std::function<void()> body) { bodies_.push_back(std::move(body)); }
@@ -67,6 +102,10 @@ void scenario::start(const served& s) {
         workers.spawn(beside(), {.name = "beside"});
     workers.spawn(run_to_end(&s, &ended_), {.name = "server"});
     here().wait("the server to listen", [] { return simulation::here().net.listens(port); });
+    memory::begin();
+    const bool own_rings = context_.options().topology == rota::io::topology::per_worker;
+    if (setting_ != setting::together && here().rng().chance(own_rings ? 700 : 300))
+        client([this] { resize(); });
     for (auto& body : bodies_) {
         ++clients_;
         here().start("client", [this, body = std::move(body)] {
@@ -76,10 +115,21 @@ void scenario::start(const served& s) {
     }
 }
 
+/// Grows and shrinks while clients are served; a worker may end and be started again.
+void scenario::resize() {
+    random& r = here().rng();
+    constexpr std::size_t pauses[] = {300'000, 2'000'000, 20'000'000, 20'000'000};
+    const std::size_t pause = r.one_of(pauses);
+    for (std::size_t times = r.between(1, 60); times != 0; --times) {
+        here().sleep(nanoseconds(r.below(pause)));
+        context_.workers().set_workers(r.between(1, workers_max));
+    }
+}
+
 void scenario::serve(const served& s) {
     here().watch([this, &s] {
         here().require(s.connections() <= s.connections_max, "more connections than permits");
-        // In the end those who wait are accepted, because the kernel would reset them.
+        // In the end those that wait are accepted, because the kernel would reset them.
         here().require(ending_ || simulation::here().net.accepted() <= s.connections_max,
                        "a client is accepted without a permit");
     });
@@ -116,8 +166,12 @@ void scenario::end_in_order(const served& s) {
     s.drain();
     // With clients there it may take until the drain timeout; without any it has nothing to wait
     // for but those whose last bytes linger.
-    const bool alone = clients_ == 0 && simulation::here().net.quiet();
-    const time_point limit = here().now() + (alone ? seconds(5) : seconds(60));
+    // A handler whose client was cut off for want of memory may still be at it.
+    const bool alone = clients_ == 0 && simulation::here().net.quiet() && !memory::was_short();
+    // But each shortage in the kernel may cost a pause, of bytes that come eight at a time.
+    const bool short_of_memory = simulation::here().net.conditions().receive_failures != 0;
+    const seconds patience = !alone ? seconds(60) : short_of_memory ? seconds(9) : seconds(5);
+    const time_point limit = here().now() + patience;
     const bool in_time = here().wait(
         "the server to drain", [this] { return ended_; }, limit);
     here().require(in_time, "the drain does not end: a permit is missing, or a client is stuck");
@@ -135,13 +189,13 @@ void scenario::end_at_once() {
 void scenario::check_home() {
     rota::runtime& workers = context_.workers();
     here().wait("the connections to be closed", [&workers] {
-        for (std::size_t i = 0; i < workers.worker_count(); ++i) {
+        for (std::size_t i = 0; workers.worker_at(i) != nullptr; ++i) {
             if (workers.worker_at(i)->places() != 0)
                 return false;
         }
         return true;
     });
-    for (std::size_t i = 0; i < workers.worker_count(); ++i) {
+    for (std::size_t i = 0; workers.worker_at(i) != nullptr; ++i) {
         const rota::worker& w = *workers.worker_at(i);
         here().require(w.connections() == 0, "a worker counts connections that have gone");
         here().require(w.load().runnable == 0, "a worker has work that nobody does");

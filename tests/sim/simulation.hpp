@@ -1,9 +1,11 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include <rota/io/context.hpp>
 
+#include "mail.hpp"
 #include "network.hpp"
 #include "world.hpp"
 
@@ -23,12 +25,18 @@ struct simulation {
 
     world w;
     network net;
+    mail post{net};
     std::vector<rota::io::buffer_group*> groups; // attached to a backend
+    bool dedicated = false;                      // the topology
+
+    /// With `dedicated`: the thread is one of those called so.
+    void check_role(std::string_view name) const;
 
     static simulation* current;
 };
 
-/// What a context is given instead of the kernel's.
-rota::io::backend_source simulated_backends();
+/// What a context is given instead of the kernel's. Rings belong to one thread each, in some runs,
+/// or are for any, as epoll is.
+rota::io::backend_source simulated_backends(rota::io::topology how);
 
 } // namespace sim

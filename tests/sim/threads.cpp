@@ -32,7 +32,10 @@ quiet_thread::~quiet_thread() {
 }
 
 void quiet_thread::join() {
-    sim::here().wait("the end of a thread", [this] { return running_->thread->ended; });
+    // It may be joined under a lock, which no other fiber must then meet.
+    if (!running_->thread->ended) {
+        sim::here().wait("the end of a thread", [this] { return running_->thread->ended; });
+    }
     running_.reset();
 }
 

@@ -35,12 +35,14 @@ time_point world::read_clock() noexcept {
 }
 
 fiber& world::start(std::string name, std::function<void()> body) {
+    const memory::ample here;
     const auto weight = static_cast<unsigned>(rng_.chance(200) ? 1 : rng_.between(2, 8));
     fibers_.push_back(std::make_unique<fiber>(std::move(name), std::move(body), weight));
     return *fibers_.back();
 }
 
 bool world::wait(const char* what, std::function<bool()> ready, time_point until) {
+    const memory::ample here;
     fiber& self = *fiber::current();
     self.what = what;
     self.ready = std::move(ready);
@@ -57,7 +59,10 @@ void world::yield() {
     fiber::current()->leave();
 }
 
-void world::add(actor& a) { actors_.push_back(&a); }
+void world::add(actor& a) {
+    const memory::ample here;
+    actors_.push_back(&a);
+}
 void world::remove(actor& a) noexcept { std::erase(actors_, &a); }
 
 void world::run(std::function<void()> body) {
@@ -123,6 +128,7 @@ void world::print(std::string_view line) const {
 }
 
 void world::fail(std::string_view what) {
+    const memory::ample here;
     std::printf("seed %llu failed: %.*s\n", static_cast<unsigned long long>(options_.seed),
                 static_cast<int>(what.size()), what.data());
     std::printf("  after %llu steps, at %.6f ms\n", static_cast<unsigned long long>(steps_),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "fiber.hpp"
+#include "memory.hpp"
 #include "random.hpp"
 
 namespace sim {
@@ -31,7 +33,7 @@ public:
     [[nodiscard]] virtual std::string_view name() const = 0;
 };
 
-/// One run of the simulation: the clock, the threads, and who goes next. All threads are fibers on
+/// One run of the simulation: the clock, the threads, and what goes next. All threads are fibers on
 /// the one thread of the program; they change places only where a thread would sleep, and each
 /// change is drawn from the seed.
 ///
@@ -58,6 +60,8 @@ public:
     [[nodiscard]] time_point now() const noexcept { return now_; }
     /// The clock as the code under test reads it: every look takes a moment.
     time_point read_clock() noexcept;
+    /// A look takes up to so much at least, in this run.
+    void slow_down(nanoseconds look) noexcept { look_max_ = std::max(look_max_, look); }
 
     /// Runs `body` as the first thread until it returns, and all others meanwhile.
     void run(std::function<void()> body);
@@ -82,6 +86,7 @@ public:
     /// Notes what happens, if a trace is wanted.
     template <class... Args>
     void note(fmt::format_string<Args...> format, Args&&... args) {
+        const memory::ample here;
         if (options_.trace)
             print(fmt::format(format, std::forward<Args>(args)...));
     }

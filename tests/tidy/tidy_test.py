@@ -69,11 +69,6 @@ class Tidy(unittest.TestCase):
     def test_no_pragma_once(self):
         self.finds("io/include/rota/io/a.hpp", "int a;\n", "#pragma once")
 
-    def test_await_in_a_condition(self):
-        for text in ["if (co_await f())\n", "while (a(b) &&\n !co_await f())\n"]:
-            self.finds("io/src/a.cpp", text, "name the value")
-        self.assertEqual(findings({"io/src/a.cpp": "while (bool more = co_await f(1)) {}\n"}), [])
-
     def test_header_without_test(self):
         self.finds("io/include/rota/io/b.hpp", "#pragma once\n", "no test tests/io/.../b.cpp")
 
@@ -83,6 +78,19 @@ class Tidy(unittest.TestCase):
         covered = "io/include/rota/io/b: tests/io/a.cpp\n"
         self.assertEqual(findings({**header, listing: covered}), [])
         self.finds(listing, covered, "no such source")
+
+    def test_what_is_made_in_an_await(self):
+        for wrong in ("co_await f(job{1, text});", "co_await f(a ? b : c);",
+                      "if (co_await f(g(1, pair<int>{1, 2}))) return;",
+                      "co_await f([text] { use(text); });",
+                      "co_await f([t = std::move(t)](int n) -> task<void> { use(t); });"):
+            self.finds("io/src/a.cpp", wrong + "\n", "is made in what is awaited")
+        for right in ("co_await f(std::move(job), std::string(\"x\"), {});",
+                      "a ? co_await f() : 0;", "co_await f([&] { g{1}; });",
+                      "while (auto x = co_await f(1)) { job j{1, x}; }",
+                      "x = co_await f(g(1)); y = z ? 1 : 2;", "auto operator co_await() { r{1}; }",
+                      "co_await f([]() -> task<void> { g(job{1}); });", "// co_await f(job{1});"):
+            self.assertEqual(findings({"io/src/a.cpp": right + "\n"}), [], right)
 
     def test_unlisted_source(self):
         self.finds("tests/io/b.cpp", "int b;\n", "no meson.build lists")

@@ -1,6 +1,9 @@
 // Requests to the server, and streams of events from it. All paths are relative to the page, so it
 // works wherever it is mounted.
 
+import { parseAnswer } from "./raw.js";
+import { askForToken, authorization } from "./token.js";
+
 /// What the server refuses, in its own words (problem+json).
 export class Refused extends Error {
   constructor(status, problem) {
@@ -26,21 +29,31 @@ async function problemOf(answer) {
   return { title, detail: text.trim().slice(0, 300) || undefined };
 }
 
+/// The answer to a request, which tells who asks. Throws Refused, or another error when there is no
+/// answer.
+async function ask(path, options) {
+  const who = authorization();
+  const headers = { ...options.headers, ...who };
+  const answer = await fetch(path, { ...options, headers, cache: "no-store" });
+  if (answer.ok) return answer;
+  if (answer.status === 401) askForToken(who.Authorization);
+  throw new Refused(answer.status, await problemOf(answer));
+}
+
 const answer_within_ms = 30000;
 
 /// The JSON of the answer. `body` is an object, or JSON that is written already. Throws Refused, or
 /// another error when there is no answer.
 export async function call(method, path, body, signal = AbortSignal.timeout(answer_within_ms)) {
-  const options = { method, signal, cache: "no-store", headers: {} };
+  const options = { method, signal, headers: {} };
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
     options.body = typeof body === "string" ? body : JSON.stringify(body);
   }
-  const answer = await fetch(path, options);
+  const answer = await ask(path, options);
   const date = Date.parse(answer.headers.get("Date"));
   if (!Number.isNaN(date)) skew_ms = Math.abs(date - Date.now()) < 2000 ? 0 : date - Date.now();
-  if (!answer.ok) throw new Refused(answer.status, await problemOf(answer));
-  return answer.status === 204 ? null : answer.json();
+  return answer.status === 204 ? null : parseAnswer(await answer.text());
 }
 
 export const queuePath = (name) => `v1/queues/${encodeURIComponent(name)}`;
@@ -101,8 +114,8 @@ const first_pause_ms = 500;
 const last_pause_ms = 8000;
 
 /// Follows a stream for as long as it is wanted: when it ends or breaks it is asked for again, from
-/// behind the last event that came, after a pause that grows. It is given up when nothing has come
-/// for `silence_ms`. `on` has event(e), open(), and lost(error); the first request is for what
+/// behind the last event that came, after a pause that grows, or, where a token is needed, by
+/// retry(). It is given up when nothing has come for `silence_ms`. `on` has event(e), open(), and lost(error); the first request is for what
 /// comes behind the event `last_id`, if that is given. Returns {stop, retry}.
 export function follow(path, silence_ms, on, last_id = undefined) {
   let stopped = false;
@@ -117,8 +130,7 @@ export function follow(path, silence_ms, on, last_id = undefined) {
     try {
       const headers = { Accept: "text/event-stream" };
       if (last_id !== undefined) headers["Last-Event-ID"] = last_id;
-      const answer = await fetch(path, { headers, signal: current.signal, cache: "no-store" });
-      if (!answer.ok) throw new Refused(answer.status, await problemOf(answer));
+      const answer = await ask(path, { headers, signal: current.signal });
       tries = 0;
       on.open();
       const parser = new EventParser((event) => {
@@ -149,7 +161,7 @@ export function follow(path, silence_ms, on, last_id = undefined) {
       tries += 1;
       on.lost(error);
       await new Promise((resolve) => {
-        const timer = setTimeout(resolve, pause_ms);
+        const timer = error?.status === 401 ? null : setTimeout(resolve, pause_ms);
         wake = () => { clearTimeout(timer); resolve(); };
       });
     }

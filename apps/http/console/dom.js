@@ -1,5 +1,7 @@
 // Elements and texts. Data goes into the page as text only: never as markup.
 
+import { canonical } from "./raw.js";
+
 export const byId = (id) => document.getElementById(id);
 
 /// An element with attributes and children; what is no element among these is text.
@@ -88,23 +90,68 @@ export function bytes(count) {
 /// The time of day, of a text as the server writes it.
 export const clock = (text) => new Date(text).toLocaleTimeString("en-GB");
 
-const longest = 2000;
-export function payloadText(payload) {
-  const text = typeof payload === "string" ? payload : JSON.stringify(payload);
-  return text.length > longest ? `${text.slice(0, longest)}…` : text;
+/// "0", "0.25", "3.1", "120", each per second
+export function perSecond(rate) {
+  if (rate === 0) return "0/s";
+  return `${rate < 1 ? rate.toFixed(2) : rate < 10 ? rate.toFixed(1) : short(Math.round(rate))}/s`;
 }
 
-/// As the server writes the key of what is no text: members sorted.
-function canonical(value) {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const members = Object.keys(value).sort().map((name) =>
-    `${JSON.stringify(name)}:${canonical(value[name])}`);
-  return `{${members.join(",")}}`;
+export const jobs = (count) => (count === 1 ? "1 job" : `${number(count)} jobs`);
+
+const longest = 2000;
+
+/// A payload as it is: a text itself, any other value as the server wrote it.
+export const payloadText = ({ payload, raw }) => (typeof payload === "string" ? payload : raw);
+
+/// Whether a payload is a text that would look like another value.
+function looksLikeValue({ payload }) {
+  if (typeof payload !== "string") return false;
+  try {
+    JSON.parse(payload);
+    return true;
+  } catch {
+    return false;
+  }
 }
+
+const key_bytes_max = 512;
 
 /// The key of a job, if that tells more than the payload does.
-export function keyText({ key, payload }) {
-  const own = typeof payload === "string" ? payload : canonical(payload);
-  return key === own ? "= payload" : key;
+export function keyText({ key, payload, raw }) {
+  if (typeof payload === "string") return key === payload ? "= payload" : key;
+  return raw.length <= 2 * key_bytes_max && canonical(raw) === key ? "= payload" : key;
+}
+
+/// Puts a text where the browser pastes from. Without TLS there is only the older way.
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return;
+  } catch {
+    // not there, or not allowed
+  }
+  const area = make("textarea", { class: "unseen" });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  if (!done) throw new Error("the browser does not allow it");
+}
+
+export function copyButton(job) {
+  const button = make("button", { type: "button",
+    "aria-label": `Copy the payload of job ${job.id}`,
+    onclick: () => copy(payloadText(job)).then(() => setText(button, "Copied"),
+      () => setText(button, "Not copied")) }, "Copy");
+  return button;
+}
+
+/// A cell that shows the payload of a job.
+export function payloadCell(job) {
+  const text = payloadText(job);
+  const shown = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  const note = looksLikeValue(job) ? make("span", { class: "muted" }, "text") : "";
+  return make("td", { "data-label": "Payload", class: "data" },
+    make("div", { class: "payload" }, make("span", {}, shown), note));
 }

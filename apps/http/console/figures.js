@@ -3,60 +3,36 @@
 import { serverTime } from "./api.js";
 import { byId, bytes, make, microseconds, milliseconds, number, setText, short, showEach }
   from "./dom.js";
+import { drawSpark } from "./spark.js";
 
 const kept = 60; // looks, one a second
 
-class Spark {
-  constructor(svg) {
-    this.svg = svg;
+class Recent {
+  constructor(id) {
+    this.svg = byId(id);
     this.values = [];
-    const svgNamespace = "http://www.w3.org/2000/svg";
-    this.area = document.createElementNS(svgNamespace, "path");
-    this.line = document.createElementNS(svgNamespace, "path");
-    this.area.setAttribute("class", "area");
-    this.line.setAttribute("class", "line");
-    svg.append(this.area, this.line);
   }
 
-  /// null: not known.
+  /// null: not known. Returns the largest of those that are shown.
   add(value) {
     this.values.push(value);
     if (this.values.length > kept) this.values.shift();
-    const most = Math.max(1, ...this.values.map((v) => v ?? 0));
-    const begin = kept - this.values.length;
-    const x = (i) => (((begin + i) * 120) / (kept - 1)).toFixed(1);
-    let line = "";
-    let area = "";
-    this.values.forEach((v, i) => {
-      if (v === null) return;
-      const point = `${x(i)} ${(30 - (28 * v) / most).toFixed(1)}`;
-      const begins = i === 0 || this.values[i - 1] === null;
-      const ends = i + 1 === this.values.length || this.values[i + 1] === null;
-      line += `${begins ? "M" : "L"}${point}`;
-      area += `${begins ? `M${x(i)} 32L` : "L"}${point}`;
-      if (ends) {
-        line += "h.1"; // a point alone shows, too
-        area += `L${x(i)} 32Z`;
-      }
-    });
-    this.line.setAttribute("d", line);
-    this.area.setAttribute("d", area);
-    return most;
+    return drawSpark(this.svg, this.values, kept);
   }
 }
 
-const requests_spark = new Spark(byId("requests-spark"));
-const p99_spark = new Spark(byId("p99-spark"));
+const requests_recent = new Recent("requests-spark");
+const p99_recent = new Recent("p99-spark");
 
 function showRates(look) {
   const rates = look.rates;
   if (!rates) return; // the first look: nothing to compare with
   setText(byId("requests-per-s"), short(rates.requests_per_s));
-  const most = requests_spark.add(rates.requests_per_s);
+  const most = requests_recent.add(rates.requests_per_s);
   const traffic = `${bytes(rates.received_bytes_per_s)}/s in, ${bytes(rates.sent_bytes_per_s)}/s out`;
   setText(byId("requests-note"), `at most ${short(most)} in a minute · ${traffic}`);
   setText(byId("p99"), microseconds(rates.p99_us));
-  const worst = p99_spark.add(rates.p99_us);
+  const worst = p99_recent.add(rates.p99_us);
   const others = `p50 ${microseconds(rates.p50_us)} · p90 ${microseconds(rates.p90_us)}`;
   setText(byId("p99-note"), rates.p99_us === null ? "no request has ended in the last second"
     : `${others} · at most ${microseconds(worst)} in a minute`);

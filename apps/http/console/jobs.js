@@ -1,8 +1,8 @@
 // The jobs of the open queue that are in one state, page by page.
 
 import { attempt, call } from "./api.js";
-import { byId, clock, keyText, make, milliseconds, number, payloadText, setText, showEach }
-  from "./dom.js";
+import { byId, clock, copyButton, jobs, keyText, make, milliseconds, number, payloadCell, setText,
+  showEach } from "./dom.js";
 
 const page_size = 10;
 
@@ -13,6 +13,7 @@ export class JobList {
     this.following = null;
     showEach(byId("job-rows"), [], () => null, null);
     setText(byId("jobs-none"), "");
+    byId("jobs").hidden = byId("dead-all").hidden = true;
   }
 
   get state() {
@@ -45,6 +46,7 @@ export class JobList {
     showEach(byId("job-rows"), page.jobs, (job) => `${job.id} ${job.state}`,
       (job) => makeRow(this.queue, job));
     byId("jobs").hidden = page.jobs.length === 0;
+    byId("dead-all").hidden = state !== "dead" || page.jobs.length === 0;
     byId("jobs-first").disabled = cursor === null;
     byId("jobs-next").disabled = this.following === null;
     const rest = cursor === null ? "" : " on this page";
@@ -52,12 +54,32 @@ export class JobList {
   }
 }
 
+/// All the dead: tried again, or removed.
+export async function settleDead(queue, what) {
+  setText(byId("dead-done"), "");
+  await attempt(byId("queue-problem"), async () => {
+    const { counts } = await call("GET", queue.path);
+    const asked = what === "retry" ? `Queue all ${jobs(counts.dead)} of "${queue.name}" again that are dead?`
+      : `Remove all ${jobs(counts.dead)} of "${queue.name}" that are dead? They cannot be had back.`;
+    if (!confirm(asked)) return;
+    const done = await call("POST", `${queue.path}/dead/${what}`, {});
+    const texts = what === "retry" ? [`Queued ${jobs(done.retried)} again.`]
+      : [`Removed ${jobs(done.deleted)}.`];
+    if (done.duplicates) texts.push(`${jobs(done.duplicates)} stay: their keys are there again.`);
+    setText(byId("dead-done"), texts.join(" "));
+    await queue.refresh();
+  });
+}
+
+const causes = { failed: "failed", lease_ended: "lease ended", abandoned: "taker was gone" };
+
 function notes(job) {
   const parts = [`added ${clock(job.added_at)}`];
   if (job.state === "in_progress") parts.push(`lease until ${clock(job.lease_expires_at)}`);
   if (job.state === "delayed") parts.push(`due ${clock(job.due_at)}`);
   if (job.queued_ms > 0) parts.push(`waited ${milliseconds(job.queued_ms)}`);
   if (job.duplicates > 0) parts.push(`${number(job.duplicates)} duplicates refused`);
+  if (job.failed_at) parts.push(`${causes[job.cause] ?? "failed"} ${clock(job.failed_at)}`);
   if (job.error) parts.push(`error: ${job.error}`);
   return parts.join(", ");
 }
@@ -65,7 +87,8 @@ function notes(job) {
 function makeRow(queue, job) {
   const labels = ["Job", "Key", "Payload", "Priority", "Attempts", "Notes"];
   const cells = labels.map((label) => make("td", { "data-label": label }));
-  cells[2].className = cells[1].className = "data";
+  cells[1].className = "data";
+  cells[2] = payloadCell(job);
   const buttons = make("td", { class: "actions" });
   const act = (action) => attempt(byId("queue-problem"), async () => {
     await action();
@@ -75,16 +98,15 @@ function makeRow(queue, job) {
     buttons.append(make("button", { type: "button", "aria-label": `Retry job ${job.id}`,
       onclick: () => act(() => call("POST", `${queue.path}/dead/${job.id}/retry`)) }, "Retry"));
   }
-  buttons.append(make("button", { type: "button", class: "danger",
+  buttons.append(copyButton(job), make("button", { type: "button", class: "danger",
     "aria-label": `Delete job ${job.id}`,
     onclick: () => confirm(`Delete job ${job.id}?`)
       && act(() => call("DELETE", `${queue.path}/jobs/${job.id}`)) }, "Delete"));
   return {
     element: make("tr", {}, ...cells, buttons),
     update(now) {
-      const texts = [now.id, keyText(now), payloadText(now.payload), now.priority, now.attempts,
-        notes(now)];
-      texts.forEach((text, i) => setText(cells[i], text));
+      const texts = [now.id, keyText(now), null, now.priority, now.attempts, notes(now)];
+      texts.forEach((text, i) => text === null || setText(cells[i], text));
     },
   };
 }

@@ -5,6 +5,7 @@ import { byId, setText } from "./dom.js";
 import { showLook } from "./figures.js";
 import { listenToForms, loadQueues, namedQueue, openQueue, refreshQueue, selectQueue,
   showQueues } from "./queues.js";
+import { listenForToken } from "./token.js";
 
 const silence_ms = 20000; // something comes every second
 
@@ -28,6 +29,12 @@ function showConnected() {
 
 /// The server is gone, or does not want to tell.
 function showLost(error) {
+  if (error?.status === 401) {
+    showState("refused", "needs a token");
+    byId("banner").hidden = true;
+    was_lost = true;
+    return;
+  }
   const refused = error instanceof Refused;
   const text = refused
     ? `The live feed is refused. ${explain(error)} Figures and workers stand still; the queues ` +
@@ -38,6 +45,7 @@ function showLost(error) {
   byId("banner").hidden = false;
   if (!was_lost) setText(byId("announce"), "");
   was_lost = true;
+  if (!refused) openQueue()?.showAge(error);
   if (refused) loadQueues().catch(() => {}); // the banner says it already
 }
 
@@ -48,7 +56,7 @@ function show(look) {
     setText(byId("announce"), "Connected again. The server was started anew.");
   started_at_ms = look.started_at_ms;
   showLook(look);
-  showQueues(look.queues, look.queues_total);
+  showQueues(look.queues, look.queues_total, look.now_ms);
 }
 
 function start() {
@@ -74,6 +82,10 @@ function pause() {
 byId("banner-retry").addEventListener("click", () => {
   feed?.retry();
   openQueue()?.events.retry();
+});
+listenForToken(() => {
+  feed?.retry();
+  refreshQueue();
 });
 document.addEventListener("visibilitychange", () => (document.hidden ? pause() : start()));
 window.addEventListener("hashchange", () => {

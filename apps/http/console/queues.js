@@ -1,10 +1,14 @@
-// The list of queues, and the one that is open: counts, settings, what is done to it as a whole.
+// The queue that is open: counts, settings, what is done to it as a whole.
 
-import { attempt, call, queuePath } from "./api.js";
-import { byId, make, milliseconds, number, setText, showEach } from "./dom.js";
+import { attempt, call, queuePath, Refused, serverTime } from "./api.js";
+import { byId, clock, jobs, make, milliseconds, number, perSecond, setText, short, showEach }
+  from "./dom.js";
 import { EventList } from "./events.js";
-import { JobList } from "./jobs.js";
+import { JobList, settleDead } from "./jobs.js";
+import { showQueueList } from "./queue_list.js";
+import { drawSpark } from "./spark.js";
 import { Taken } from "./taken.js";
+import { roomFor, trendOf } from "./trends.js";
 
 const refresh_after_ms = 250;
 
@@ -17,7 +21,27 @@ class OpenQueue {
     this.jobs = new JobList(this);
     this.taken = new Taken(this);
     this.events = new EventList(this);
+    this.clear();
     this.refresh();
+  }
+
+  /// What is left of another queue.
+  clear() {
+    showEach(byId("counts"), [], () => null, null);
+    byId("pause").disabled = byId("purge").disabled = true;
+    setText(byId("pause"), "Pause");
+    byId("queue").dataset.paused = false;
+    this.showAge(null);
+    this.showTrends();
+  }
+
+  /// Whether what is shown is what the server says now.
+  showAge(error) {
+    byId("queue").dataset.stale = error !== null;
+    const gone = !(error instanceof Refused);
+    setText(byId("queue-stale"), error === null ? "" : this.state
+      ? `As it was at ${clock(this.state_at)}${gone ? ": the server does not answer." : "."}`
+      : "Nothing is known of this queue yet.");
   }
 
   close() {
@@ -37,14 +61,22 @@ class OpenQueue {
     clearTimeout(this.timer);
     this.timer = null;
     await attempt(byId("queue-problem"), async () => {
-      const [state] = await Promise.all([call("GET", this.path), this.jobs.load()]);
-      if (!this.closed) this.show(state);
+      try {
+        const [state] = await Promise.all([call("GET", this.path), this.jobs.load()]);
+        if (!this.closed) this.show(state);
+      } catch (error) {
+        if (!this.closed) this.showAge(error);
+        throw error;
+      }
     });
   }
 
   show(state) {
     this.state = state;
+    this.state_at = serverTime();
     this.shown_at = performance.now();
+    this.showAge(null);
+    byId("pause").disabled = byId("purge").disabled = false;
     const c = state.counts;
     const ended = c.completed + c.failures; // deliveries
     const each = (sum, count) => (count > 0 ? milliseconds(sum / count) : "–");
@@ -72,6 +104,20 @@ class OpenQueue {
     oldest.update(["Oldest", text]);
     this.taken.age();
   }
+
+  showTrends() {
+    const trend = trendOf(this.name);
+    const show = (id, what, format) => {
+      const values = trend?.values(what) ?? [];
+      const most = drawSpark(byId(`trend-${id}`), values, roomFor(values));
+      const now = values.at(-1) ?? null;
+      setText(byId(`trend-${id}-note`), now === null ? "–"
+        : `${format(now)}, at most ${format(values.some((v) => v > 0) ? most : 0)}`);
+    };
+    show("queued", "queued", short);
+    show("in-progress", "in_progress", short);
+    show("completed", "completed_per_s", perSecond);
+  }
 }
 
 function makeCount(row) {
@@ -89,7 +135,8 @@ export function selectQueue(name, focus) {
     open?.close();
     byId("queue").hidden = false;
     setText(byId("queue-name"), name);
-    for (const id of ["queue-problem", "add-done", "add-problem", "set-done", "set-problem"])
+    for (const id of ["queue-problem", "add-done", "add-problem", "set-done", "set-problem", "dead-done",
+      "queue-done"])
       setText(byId(id), "");
     open = new OpenQueue(name);
     history.replaceState(null, "", `#queue=${encodeURIComponent(name)}`);
@@ -105,40 +152,20 @@ export function namedQueue() {
   return /^[A-Za-z0-9._-]{1,128}$/.test(name) ? name : "";
 }
 
-function makeQueue(queue) {
-  const name = make("span", { class: "name" }, queue.queue);
-  const note = make("span", { class: "muted" });
-  const button = make("button", { type: "button", "data-queue": queue.queue,
-    "aria-current": String(open?.name === queue.queue),
-    onclick: () => selectQueue(queue.queue, false) }, name, note);
-  return {
-    element: make("li", {}, button),
-    update(q) {
-      const parts = [`${number(q.queued)} queued`];
-      if (q.in_progress) parts.push(`${number(q.in_progress)} in progress`);
-      if (q.delayed) parts.push(`${number(q.delayed)} delayed`);
-      if (q.dead) parts.push(`${number(q.dead)} dead`);
-      if (q.paused) parts.push("paused");
-      setText(note, parts.join(" · "));
-    },
-  };
-}
-
-/// The queues as the live feed tells of them.
-export function showQueues(queues, total) {
-  showEach(byId("queue-list"), queues, (q) => q.queue, makeQueue);
-  const none = byId("queue-none");
-  none.hidden = total > 0 && total <= queues.length;
-  if (total > queues.length)
-    setText(none, `${number(total - queues.length)} more are not listed: open one by its name.`);
+/// The queues as the live feed tells of them, at `now_ms` by the server's clock.
+export function showQueues(queues, total, now_ms) {
+  showQueueList(queues, total, now_ms, (name) => selectQueue(name, false),
+    (name) => open?.name === name);
   open?.age();
+  open?.showTrends();
 }
 
 /// Instead of the feed, where that is refused.
 export async function loadQueues() {
-  const all = (await call("GET", "v1/queues")).queues;
-  const queues = all.slice(0, 200).map((q) => ({ ...q.counts, queue: q.queue, paused: q.paused }));
-  showQueues(queues, all.length);
+  const { queues: all, cursor } = await call("GET", "v1/queues");
+  const queues = all.slice(0, 200).map((q) => ({ ...q.counts, queue: q.queue, paused: q.paused,
+    oldest_age_ms: q.oldest_age_ms }));
+  showQueues(queues, cursor === undefined ? all.length : Infinity, serverTime());
 }
 
 /// After the server was gone: everything as it is now.
@@ -201,8 +228,30 @@ async function fillSettings() {
 
 async function onQueue(what) {
   const queue = open;
+  setText(byId("queue-done"), "");
   await attempt(byId("queue-problem"), async () => {
     await call("POST", `${queue.path}/${what}`);
+    await queue.refresh();
+  });
+}
+
+async function purge() {
+  const queue = open;
+  setText(byId("queue-done"), "");
+  await attempt(byId("queue-problem"), async () => {
+    const { counts } = await call("GET", queue.path);
+    const parts = [["queued", counts.queued], ["delayed", counts.delayed], ["dead", counts.dead]]
+      .filter(([, count]) => count > 0);
+    const all = parts.reduce((sum, [, count]) => sum + count, 0);
+    const each = parts.map(([state, count]) => `${number(count)} ${state}`).join(", ");
+    const stay = counts.in_progress ? ` The ${number(counts.in_progress)} in progress stay.` : "";
+    if (all === 0) {
+      setText(byId("queue-done"), `There is nothing to remove.${stay}`);
+      return;
+    }
+    if (!confirm(`Remove ${jobs(all)} of "${queue.name}" (${each})?${stay}`)) return;
+    const { purged } = await call("POST", `${queue.path}/purge`);
+    setText(byId("queue-done"), `Removed ${jobs(purged)}.`);
     await queue.refresh();
   });
 }
@@ -225,9 +274,9 @@ export function listenToForms() {
     byId("add-form").requestSubmit();
   });
   byId("pause").addEventListener("click", () => onQueue(open.state?.paused ? "resume" : "pause"));
-  byId("purge").addEventListener("click", () => {
-    if (confirm(`Remove every job of "${open.name}" that is not in progress?`)) onQueue("purge");
-  });
+  byId("purge").addEventListener("click", purge);
+  byId("dead-retry").addEventListener("click", () => settleDead(open, "retry"));
+  byId("dead-delete").addEventListener("click", () => settleDead(open, "delete"));
   byId("ack-all").addEventListener("click", () => open.taken.acknowledgeAll());
   byId("states").addEventListener("change", () => open.jobs.first());
   byId("jobs-first").addEventListener("click", () => open.jobs.first());

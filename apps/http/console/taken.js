@@ -1,12 +1,10 @@
 // Taking jobs of the open queue, and what becomes of those that were taken here.
 
 import { attempt, call, serverTime } from "./api.js";
-import { byId, keyText, make, milliseconds, number, payloadText, setText, showEach }
-  from "./dom.js";
+import { byId, copyButton, jobs as plural, keyText, make, milliseconds, payloadCell, setText,
+  showEach } from "./dom.js";
 
 const held = new Map(); // by queue: what is held by this page, by lease
-
-const plural = (count) => (count === 1 ? "1 job" : `${number(count)} jobs`);
 
 export class Taken {
   constructor(queue) {
@@ -76,21 +74,22 @@ export class Taken {
   makeRow(job) {
     const labels = ["Job", "Key", "Payload", "Attempt", "Lease"];
     const cells = labels.map((label) => make("td", { "data-label": label }));
-    cells[2].className = cells[1].className = "data";
+    cells[1].className = "data";
+    cells[2] = payloadCell(job);
     const lease = job.lease_id;
     const button = (label, action, kind) => make("button", { type: "button", class: kind,
       "aria-label": `${label} job ${job.id}`, onclick: action }, label);
     const buttons = make("td", { class: "actions" },
       button("Acknowledge", () => this.settle([lease], []), "main"),
       button("Retry", () => this.giveBack(lease)),
-      button("Extend", () => this.extend(lease)));
+      button("Extend", () => this.extend(lease)), copyButton(job));
     return {
       element: make("tr", {}, ...cells, buttons),
       update(now) {
         const left = Date.parse(now.lease_expires_at) - serverTime();
-        const texts = [now.id, keyText(now), payloadText(now.payload), now.attempt,
+        const texts = [now.id, keyText(now), null, now.attempt,
           left > 0 ? `${milliseconds(left)} left` : "ended"];
-        texts.forEach((text, i) => setText(cells[i], text));
+        texts.forEach((text, i) => text === null || setText(cells[i], text));
       },
     };
   }

@@ -11,9 +11,9 @@
 namespace rota {
 
 /// One permit to wait for, for routines what parker is for threads (the references' coWait and
-/// coNotify): notify() lets the one that waits longest through, or, if nobody waits, the next that
+/// coNotify): notify() lets the one that waits longest through, or, if none waits, the next that
 /// comes. Many notifications before a wait are one.
-/// Thread-safety: any thread; it must outlive those who wait.
+/// Thread-safety: any thread; it must outlive what waits.
 class auto_event {
 public:
     class [[nodiscard]] awaiter final : public list_awaiter {

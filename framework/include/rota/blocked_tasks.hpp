@@ -6,18 +6,22 @@
 #include <mutex>
 #include <source_location>
 #include <unordered_map>
+#include <vector>
 
 #include <rota/list_awaiter.hpp>
+#include <rota/routine.hpp>
 #include <rota/task.hpp>
 #include <rota/wait_list.hpp>
 
 namespace rota {
 
-/// A condition that routines wait for (the references' Blocker). Whoever changes what is_blocked()
-/// looks at calls executor::unblocked() afterwards.
+class routine_registry;
+
+/// A condition that routines wait for (the references' Blocker). After a change of what
+/// is_blocked() looks at, call executor::unblocked().
 class blocker {
 public:
-    /// True while whoever waits has to go on waiting. Called under the lock of the blocker's shard
+    /// True while what waits has to go on waiting. Called under the lock of the blocker's shard
     /// of the map, so it must be short, must not throw and must not come back to the map; any
     /// thread.
     [[nodiscard]] virtual bool is_blocked() const noexcept = 0;
@@ -26,8 +30,17 @@ protected:
     ~blocker() = default;
 };
 
-/// The map of blocked tasks: for each blocker the routines that wait for it, first come first
-/// woken.
+/// The routines that wait for one thing at one place; at least one.
+struct blocked_group {
+    /// Longest first. All have the same `on`, `what`, `function`, `file` and `line`.
+    std::vector<blocked_routine> waiters;
+};
+
+/// The map of blocked tasks: for each thing that is waited for the routines that wait for it.
+///
+/// A channel, a lock, a timer or a connection wakes its own waiters; groups() shows them all the
+/// same. A condition that is none of these is a blocker: its waiters are kept here, first come
+/// first woken, from wait() until unblocked().
 ///
 /// Check-and-park is one step against unblocked(): both hold the lock of the blocker's shard, so no
 /// wake-up falls between a waiter's look at is_blocked() and its entry in the map. A woken waiter
@@ -35,6 +48,9 @@ protected:
 /// with its last waiter. Any thread.
 class blocked_tasks {
 public:
+    /// `all` are the routines that groups() tells of; it outlives the map.
+    explicit blocked_tasks(const routine_registry& all) noexcept : registry_(all) {}
+
     /// Waits until `b` is not blocked at the moment of looking. `b` must outlive the wait.
     /// Throws operation_cancelled when the routine's stop token is requested.
     task<void> wait(blocker& b, std::source_location where = std::source_location::current());
@@ -42,7 +58,11 @@ public:
     /// Wakes every waiter of `b`, unless it is still blocked.
     void unblocked(blocker& b) noexcept;
 
-    /// How many blockers have waiters.
+    /// Every routine that is blocked now, by what it waits for; those with the most waiters first.
+    /// A copy: they go on meanwhile. Throws std::bad_alloc.
+    [[nodiscard]] std::vector<blocked_group> groups() const;
+
+    /// How many blockers have waiters in wait().
     [[nodiscard]] std::size_t size() const;
     /// How many routines wait for `b`.
     [[nodiscard]] std::size_t waiting(const blocker& b) const;
@@ -62,6 +82,7 @@ private:
     [[nodiscard]] const shard& shard_of(const blocker& b) const noexcept;
     class awaiter;
 
+    const routine_registry& registry_;
     std::array<shard, shard_count> shards_;
 };
 

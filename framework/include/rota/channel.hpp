@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <memory>
@@ -58,17 +59,27 @@ private:
     std::size_t size_ = 0;
 };
 
+/// Whether the compiler destroys a T twice that is made within an awaited expression, without a
+/// warning: GCC 12 does, if it is an aggregate and there is something to be destroyed.
+template <class T>
+inline constexpr bool destroyed_twice =
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+    std::is_aggregate_v<T> && !std::is_trivially_destructible_v<T>;
+#else
+    false;
+#endif
+
 } // namespace detail
 
 /// A bounded queue between any number of producers and consumers (the references' CoQueue).
 ///
 /// Values leave in the order in which they came, and each side is served first come first served: a
 /// value goes straight to the consumer that waits longest, a free place to the producer that does,
-/// so nobody overtakes. close() ends it: producers are refused from then on, consumers take what is
+/// so none overtakes. close() ends it: producers are refused from then on, consumers take what is
 /// left and then get nothing. A wait that is cancelled has taken and given nothing.
 ///
 /// Capacity 0 is a rendezvous: push() waits until a consumer takes the value. Thread-safety: any
-/// thread; it must outlive those who wait. T moves without throwing.
+/// thread; it must outlive what waits. T moves without throwing.
 template <class T>
 class channel {
     static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
@@ -85,8 +96,27 @@ public:
     /// `co_await c.push(value)`: waits for a place. True; or false if the channel is or gets
     /// closed: the value is then dropped, as it is when the wait is cancelled
     /// (operation_cancelled).
-    push_awaiter push(T value, std::source_location where = std::source_location::current()) {
-        return push_awaiter(*this, std::move(value), where);
+    template <class = void>
+    requires(!detail::destroyed_twice<T>) push_awaiter
+        push(T value, std::source_location where = std::source_location::current()) {
+        return push_awaiter(*this, where, std::move(value));
+    }
+    /// The same, for a T that GCC 12 would destroy twice if it were made within the co_await
+    /// (`push(job{1, text})`): an aggregate with members that need a destructor. So it takes what
+    /// has a name, and copies it; emplace() takes the parts, or a whole to be moved.
+    template <class U>
+    requires(detail::destroyed_twice<T>&& std::same_as<std::remove_cvref_t<U>, T>) push_awaiter
+        push(U&& value, std::source_location where = std::source_location::current()) {
+        static_assert(std::is_lvalue_reference_v<U>,
+                      "GCC 12 destroys an aggregate twice that is made within co_await: write "
+                      "emplace(its parts...), or emplace(std::move(it))");
+        return push_awaiter(*this, where, value);
+    }
+    /// As push() of a T that is made of `parts`: `co_await jobs.emplace(id, std::move(text))`.
+    /// It is made at once, and where the wait can be seen (blocked()) this header is named.
+    template <class... Parts>
+    requires std::constructible_from<T, Parts...> push_awaiter emplace(Parts&&... parts) {
+        return push_awaiter(*this, std::source_location::current(), std::forward<Parts>(parts)...);
     }
     /// `co_await c.pop()`: waits for a value; nothing once the channel is closed and empty. Throws
     /// operation_cancelled.
@@ -120,7 +150,7 @@ public:
         return result;
     }
 
-    /// Refuses new values and wakes everybody who waits. Idempotent.
+    /// Refuses new values and wakes all that wait. Idempotent.
     void close() noexcept {
         waiter* producers = nullptr;
         waiter* consumers = nullptr;
@@ -189,9 +219,10 @@ private:
 template <class T>
 class [[nodiscard]] channel<T>::push_awaiter final : public list_awaiter {
 public:
-    push_awaiter(channel& c, T value, std::source_location where) noexcept
+    template <class... Parts>
+    push_awaiter(channel& c, std::source_location where, Parts&&... parts)
         : list_awaiter(c.lock_, c.producers_, "channel::push", where), channel_(c),
-          value_(std::move(value)) {}
+          value_(std::forward<Parts>(parts)...) {}
 
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> self) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <rota/awaitable.hpp>
 #include <rota/blocked_tasks.hpp>
 #include <rota/routine.hpp>
 #include <rota/task.hpp>
@@ -65,6 +66,7 @@ public:
     void remove(routine& r) noexcept;
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] std::vector<blocked_routine> blocked() const;
+    [[nodiscard]] std::size_t blocked_count() const;
     /// The routine at `step`, blocked or not, with the wait that it came to last, `what` empty if
     /// none; with id 0 if no routine is there. `step` is only compared, and need not exist.
     [[nodiscard]] blocked_routine describe(const runnable* step) const;
@@ -100,25 +102,38 @@ extern routine_registry* first_registry;
 class executor {
 public:
     /// Told of each exception that ends a routine spawned with report_errors; operation_cancelled
-    /// is not an error. Runs on the routine's worker, must not throw.
+    /// is not an error. Told, too, of one that every() goes on after: routine::error() is null
+    /// then. Runs on the routine's worker, must not throw.
     using error_handler = std::function<void(const routine&, std::exception_ptr)>;
 
     executor(const executor&) = delete;
     executor& operator=(const executor&) = delete;
 
-    /// Starts a routine with `body`. It is ready at once and runs when a worker gets to it. Any
+    /// Starts a routine with `body`: a task, another wait, or a function (see task_body). A
+    /// function is kept until the routine has ended, so a lambda may capture; what it refers to has
+    /// to live as long. What the body comes to is dropped. It is ready at once and runs when a
+    /// worker gets to it. Throws std::invalid_argument for a task that is empty or was awaited. Any
     /// thread.
-    routine_ptr spawn(task<void> body, spawn_options options = {});
+    template <task_body A>
+    routine_ptr spawn(A&& body, spawn_options options = {}) {
+        return spawn_task(detail::as_void_task(std::forward<A>(body)), std::move(options));
+    }
     /// As spawn(), in a place that assign() gave.
-    routine_ptr spawn(task<void> body, assignment place, spawn_options options = {});
+    template <task_body A>
+    routine_ptr spawn(A&& body, assignment place, spawn_options options = {}) {
+        return spawn_task(detail::as_void_task(std::forward<A>(body)), std::move(place),
+                          std::move(options));
+    }
     /// As spawn() for a routine of another kind, made for the worker of `place`.
     routine_ptr start(routine_ptr r, assignment place);
 
     /// Every blocked routine: what it waits for, where, since when. Any thread.
     [[nodiscard]] std::vector<blocked_routine> blocked() const { return registry_.blocked(); }
+    /// How many of them there are. Any thread.
+    [[nodiscard]] std::size_t blocked_count() const { return registry_.blocked_count(); }
     /// How many routines have not stopped. Any thread.
     [[nodiscard]] std::size_t routine_count() const { return registry_.size(); }
-    /// The map of blockers and of the routines that wait for them. Any thread.
+    /// The same by what they wait for, and the way to wait for a blocker. Any thread.
     [[nodiscard]] blocked_tasks& blocked_map() noexcept { return blocked_tasks_; }
     /// Tells the executor that `b` is probably not blocked any more: its waiters look again. Any
     /// thread.
@@ -139,7 +154,10 @@ protected:
     routine_registry registry_;
 
 private:
-    blocked_tasks blocked_tasks_;
+    routine_ptr spawn_task(task<void> body, spawn_options options);
+    routine_ptr spawn_task(task<void> body, assignment place, spawn_options options);
+
+    blocked_tasks blocked_tasks_{registry_};
     error_handler on_error_;
 };
 

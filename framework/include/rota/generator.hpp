@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include <rota/coroutine_frame.hpp>
 #include <rota/frame_pool.hpp>
 
 namespace rota {
@@ -69,10 +70,12 @@ public:
 };
 
 template <class Yield, class Send, class Return>
-class generator_promise : public generator_inlet<Send>, public generator_result<Return> {
+class generator_promise : public coroutine_frame,
+                          public generator_inlet<Send>,
+                          public generator_result<Return> {
 public:
     generator<Yield, Send, Return> get_return_object() noexcept;
-    std::suspend_always initial_suspend() const noexcept { return {}; }
+    auto initial_suspend() noexcept { return frame_start<generator_promise>(*this); }
     std::suspend_always final_suspend() const noexcept { return {}; }
     void unhandled_exception() noexcept { error_ = std::current_exception(); }
 

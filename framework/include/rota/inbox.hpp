@@ -17,6 +17,7 @@ class inbox {
 public:
     /// True if the box was empty before. Any thread.
     bool push(runnable& r) noexcept {
+        r.note_queued();
         runnable* head = head_.load(std::memory_order_relaxed);
         do {
             r.next_ = head;
@@ -44,6 +45,7 @@ public:
         unsigned count = 0;
         while (oldest != nullptr) {
             runnable* const next = oldest->next_;
+            oldest->note_unqueued();
             out.push(*oldest);
             oldest = next;
             ++count;

@@ -60,12 +60,14 @@ public:
     /// Moves the clock to the next timer and runs what becomes ready. False if no timer is armed.
     bool advance_to_next_timer();
 
-    /// Runs `body` as a routine to its end, together with all others, and returns its value or
-    /// rethrows its exception. When everything is blocked the clock moves on to the next timer; if
-    /// there is none, throws std::logic_error that names what blocks. The body is asked to stop and
-    /// ended before that.
-    template <class T>
-    T run_task(task<T> body);
+    /// Runs `body` (see task_body) as a routine to its end, together with all others, and returns
+    /// its value or rethrows its exception. When everything is blocked the clock moves on to the
+    /// next timer; if there is none, throws std::logic_error that names what blocks. The body is
+    /// asked to stop and ended before that.
+    template <task_body A>
+    body_result_t<A> run_task(A&& body) {
+        return run_to_end(as_task(std::forward<A>(body)));
+    }
 
     [[nodiscard]] virtual_time::time_point now() const noexcept { return time_.now(); }
     /// Its one worker, which the calling thread has the baton of.
@@ -73,6 +75,8 @@ public:
     [[nodiscard]] assignment assign() override { return assignment(worker_); }
 
 private:
+    template <class T>
+    T run_to_end(task<T> body);
     std::size_t turn(std::size_t steps);
     [[nodiscard]] run_status idle_status() const;
     void run_until_stopped(routine& r);
@@ -83,7 +87,7 @@ private:
 };
 
 template <class T>
-T inline_scheduler::run_task(task<T> body) {
+T inline_scheduler::run_to_end(task<T> body) {
     // Shared, since a body that does not stop when asked to outlives this call.
     const auto out = std::make_shared<detail::outcome<T>>();
     const routine_ptr r = spawn(detail::capture(std::move(body), out), {.name = "run_task"});

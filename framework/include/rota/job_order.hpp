@@ -5,8 +5,8 @@
 
 namespace rota {
 
-/// The order of the jobs of a distinct_job_queue: who is queued, who is in progress, who comes
-/// next.
+/// The order of the jobs of a distinct_job_queue: which are queued, which are in progress,
+/// which comes next.
 ///
 /// All jobs are in one list in the order in which they were added, and stay there until they are
 /// removed. Jobs are taken from the front, so those that were never taken are always the tail of

@@ -126,6 +126,10 @@ public:
         consumer(job_store& s, std::size_t max, std::source_location where) noexcept
             : list_awaiter(s.lock_, s.consumers_, "distinct_job_queue::take", where), store_(s),
               max_(max) {}
+        consumer(consumer&& other) noexcept
+            : list_awaiter(std::move(other)), store_(other.store_), max_(other.max_),
+              taken_(std::exchange(other.taken_, {})) {}
+        consumer& operator=(consumer&&) = delete;
         ~consumer() override {
             if (taken_.count != 0) {
                 store_.put_back(taken_); // given, but never taken up
@@ -320,7 +324,7 @@ private:
         return taken;
     }
 
-    /// Gives what is queued to those who wait, first come first served; they are to be woken.
+    /// Gives what is queued to those that wait, first come first served; they are to be woken.
     waiter* serve() noexcept {
         wait_list served;
         while (order_.queued() != 0) {

@@ -38,7 +38,7 @@ private:
 /// `co_await join(r);` waits until the routine `r` has stopped; any number of routines may. Not
 /// null.
 ///
-/// Rethrows the exception that ended `r`, to everyone who joins. A routine that was cancelled has
+/// Rethrows the exception that ended `r`, to each that joins. A routine that was cancelled has
 /// ended in good order, so operation_cancelled always means that it is the waiting routine that has
 /// to stop. Joining oneself throws std::system_error (resource_deadlock_would_occur). r->error()
 /// tells without throwing. The executor's error handler is told as well, unless `r` was spawned

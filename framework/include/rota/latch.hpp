@@ -12,7 +12,7 @@
 namespace rota {
 
 /// Counts down to zero once; then it is open for good.
-/// Thread-safety: any thread; it must outlive those who wait and count.
+/// Thread-safety: any thread; it must outlive what waits and counts.
 class latch {
 public:
     class [[nodiscard]] awaiter final : public list_awaiter {
@@ -37,7 +37,7 @@ public:
     awaiter wait(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
-    /// Counts down by `count`, not below zero; at zero wakes all who wait.
+    /// Counts down by `count`, not below zero; at zero wakes all that wait.
     void count_down(std::size_t count = 1) noexcept;
     /// Counts down by one and waits.
     task<void> arrive_and_wait(std::source_location where = std::source_location::current());

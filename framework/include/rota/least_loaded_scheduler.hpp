@@ -11,7 +11,8 @@ namespace rota {
 /// of the batch (the references' LeastLoadedScheduler).
 ///
 /// Where the references always take the first of several equally light workers, ties rotate here;
-/// otherwise every idle client would land on worker 0. Thread-safety: none; its owner locks.
+/// otherwise every idle client would land on worker 0: with equal loads each worker of a batch is
+/// picked as often as the others of it. Thread-safety: none; its owner locks.
 class least_loaded_scheduler {
 public:
     /// `batch_size` is at least 1 (0 counts as 1).
@@ -32,15 +33,13 @@ public:
     /// the next batch. `load_of(index)` returns a rota::load.
     template <class LoadOf>
     std::size_t pick(std::size_t workers, LoadOf&& load_of) {
-        const auto [first, last] = workers <= batch_size_
-                                       ? std::pair<std::size_t, std::size_t>{0, workers}
-                                       : next_batch(workers);
+        const std::size_t round = round_ / ((workers + batch_size_ - 1) / batch_size_);
+        const auto [first, last] = next_batch(workers);
         const std::size_t count = last - first;
-        const std::size_t start = tie_++;
-        std::size_t best = first + start % count;
+        std::size_t best = first + round % count;
         load lightest = load_of(best);
         for (std::size_t i = 1; i < count; ++i) {
-            const std::size_t candidate = first + (start + i) % count;
+            const std::size_t candidate = first + (round + i) % count;
             const load l = load_of(candidate);
             if (l < lightest) {
                 lightest = l;
@@ -52,8 +51,8 @@ public:
 
 private:
     std::size_t batch_size_;
-    std::size_t round_ = 0;
-    std::size_t tie_ = 0; // where the next look round a batch begins
+    std::size_t round_ = 0; // of next_batch(): the look round a batch begins one further on each
+                            // time that it has its turn
 };
 
 } // namespace rota

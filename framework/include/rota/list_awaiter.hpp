@@ -19,17 +19,30 @@ namespace rota {
 /// wait_unless(), and `await_resume()` that calls finish() first. Between the check and the parking
 /// the lock is held throughout, so no wake-up falls between them. A stop request takes the waiter
 /// out of the list under the same lock: either it got there first and the wait ends with
-/// operation_cancelled, having taken nothing; or somebody had already taken the waiter out to give
-/// it what it waited for, and the request has no effect on this wait.
+/// operation_cancelled, having taken nothing; or the waiter had already been taken out to be given
+/// what it waited for, and the request has no effect on this wait. A branch of a race is taken
+/// out for that only together with the race's claim (claim.hpp).
 class list_awaiter : protected waiter {
 public:
     list_awaiter(std::mutex& lock, wait_list& list, const char* what,
                  std::source_location where) noexcept
         : lock_(lock), list_(list), what_(what), where_(where) {}
-    list_awaiter(const list_awaiter&) = delete;
-    list_awaiter& operator=(const list_awaiter&) = delete;
+    /// Before it is awaited only: into the frame of what awaits it.
+    list_awaiter(list_awaiter&& other) noexcept
+        : lock_(other.lock_), list_(other.list_), what_(other.what_), where_(other.where_) {
+        ROTA_CHECK(other.owner == nullptr, "a wait that has begun stays where it is");
+        ROTA_CHECK(other.race == nullptr, "a branch of a race stays where it is");
+    }
+    list_awaiter& operator=(list_awaiter&&) = delete;
 
     bool await_ready() const noexcept { return false; }
+
+    /// Makes it a branch of `race`, before it is awaited: it is served if it is the first of them,
+    /// and cancelled otherwise. Returns what the branch is called there.
+    const void* run_in(claim& race_of_it) noexcept {
+        race = &race_of_it;
+        return static_cast<const waiter*>(this);
+    }
 
 protected:
     virtual ~list_awaiter() = default;
@@ -39,7 +52,7 @@ protected:
     virtual waiter* others_after_cancel() noexcept { return nullptr; }
 
     /// Call from await_suspend and return its result. `satisfied()` runs under the lock: true = no
-    /// need to wait.
+    /// need to wait; the routine then only yields if it has spent its budget.
     template <class Promise, class Satisfied>
     bool wait_unless(std::coroutine_handle<Promise> self, Satisfied&& satisfied) {
         const std::stop_token& token = self.promise().stop_token();
@@ -48,13 +61,17 @@ protected:
             return false;
         }
         owner = &self.promise().current_routine();
+        bool waits = false;
         {
             const std::lock_guard guard(lock_);
-            if (satisfied())
-                return false;
-            owner->suspend(self, what_, where_);
-            list_.push_back(*this);
+            if (race != nullptr ? !end_race(satisfied) : !satisfied()) {
+                owner->suspend(self, what_, where_, &list_);
+                list_.push_back(*this);
+                waits = true;
+            }
         }
+        if (!waits)
+            return owner->yield_if_spent(self);
         // From here another thread may have made the routine ready; it cannot run before this
         // coroutine has gone back to its worker, so the frame is still ours.
         on_stop_.emplace(token, canceller{this});
@@ -69,6 +86,20 @@ protected:
     }
 
 private:
+    /// True if it is served at once, or too late: another branch of its race has been the first.
+    template <class Satisfied>
+    bool end_race(Satisfied& satisfied) {
+        claim::attempt now(*race, static_cast<const waiter*>(this));
+        if (now.lost()) {
+            cancelled = true;
+            return true;
+        }
+        if (!satisfied())
+            return false;
+        now.served();
+        return true;
+    }
+
     struct canceller {
         list_awaiter* self;
         void operator()() const noexcept {

@@ -15,8 +15,8 @@ namespace rota {
 /// not change between two waits. State that is only touched between waits wants a std::mutex, or
 /// nothing.
 ///
-/// Handed over in the order of arrival: whoever is woken has it. Not recursive. Thread-safety: any
-/// thread; it must outlive its guards and those who wait.
+/// Handed over in the order of arrival: the one that is woken has it. Not recursive. Thread-safety:
+/// any thread; it must outlive its guards and what waits.
 class mutex {
 public:
     /// Holds the mutex as long as it lives. Move-only; may be released by any thread.
@@ -68,7 +68,7 @@ public:
     lock_awaiter lock(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
-    /// Without waiting; nothing if somebody holds it.
+    /// Without waiting; returns nothing if it is held.
     std::optional<guard> try_lock();
 
 private:

@@ -41,8 +41,8 @@ protected:
     ~owner_wait() = default;
 
     /// Call from await_suspend and return its result. `arm()` runs at once: true = armed,
-    /// complete() will follow, later; false = there is nothing to wait for. It is not called if
-    /// stop has been requested already.
+    /// complete() will follow, later; false = there is nothing to wait for, and the routine only
+    /// yields if it has spent its budget. It is not called if stop has been requested already.
     template <class Promise, class Arm>
     bool wait(std::coroutine_handle<Promise> self, Arm&& arm) {
         const std::stop_token& token = self.promise().stop_token();
@@ -53,7 +53,7 @@ protected:
         owner_ = &self.promise().current_routine();
         if (!arm()) {
             outcome_ = outcome::completed;
-            return false;
+            return owner_->yield_if_spent(self);
         }
         owner_->suspend(self, what_, where_);
         // The routine cannot run before this coroutine has gone back to its worker, whatever the

@@ -40,6 +40,9 @@ struct blocked_routine {
     std::chrono::steady_clock::time_point
         since; ///< to the precision of one turn of the worker's loop
     std::size_t worker = 0;
+    /// The same for all that wait for one thing, null where each waits for something of its own (a
+    /// timer, its connection). Only to be compared: it may be gone.
+    const void* on = nullptr;
 };
 
 /// The scheduled unit (the references' Task): a body that one worker resumes, step by step, until
@@ -75,14 +78,20 @@ public:
     [[nodiscard]] std::exception_ptr error() const noexcept { return error_; }
 
     /// Notes where to go on and what for, and marks the routine blocked. Called by an awaiter's
-    /// await_suspend, before the routine becomes visible to whoever will wake it; exactly one
-    /// make_ready() must follow.
+    /// await_suspend, before the routine becomes visible to what will wake it; exactly one
+    /// make_ready() must follow. `on` is what others may wait for, too: see blocked_routine.
     void suspend(std::coroutine_handle<> resume_point, const char* what,
-                 const std::source_location& where) noexcept;
+                 const std::source_location& where, const void* on = nullptr) noexcept;
     /// Puts the routine into its worker's run queue. Once for each suspend(). Any thread.
     void make_ready() noexcept;
-    /// As make_ready(), with nothing to wait for: lets the worker's other routines go first.
+    /// As make_ready(), with nothing to wait for: lets the worker's other routines go first. The
+    /// routine itself.
     void yield(std::coroutine_handle<> resume_point) noexcept;
+    /// For an await that need not wait: counts it, and yields if that has spent the budget of the
+    /// step (budget.hpp). True if it has yielded; return it from await_suspend. The routine itself.
+    [[nodiscard]] bool yield_if_spent(std::coroutine_handle<> resume_point) noexcept {
+        return detail::yield_if_spent(*this, resume_point);
+    }
 
     /// A copy of what it waits for, or nothing if it is not blocked.
     [[nodiscard]] std::optional<blocked_routine> blocked_on() const;
@@ -135,6 +144,7 @@ private:
     std::atomic<const char*> what_{nullptr};
     std::atomic<const char*> function_{nullptr};
     std::atomic<const char*> file_{nullptr};
+    std::atomic<const void*> on_{nullptr};
     std::atomic<std::uint32_t> line_{0};
     std::atomic<std::int64_t> since_ns_{0};
 

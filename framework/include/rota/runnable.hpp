@@ -1,5 +1,7 @@
 #pragma once
 
+#include <rota/check.hpp>
+
 namespace rota {
 
 /// Something that the holder of a worker's baton runs once: the node of run queues and inboxes,
@@ -13,14 +15,29 @@ public:
     runnable(const runnable&) = delete;
     runnable& operator=(const runnable&) = delete;
 
+#if ROTA_CHECKS
+    ~runnable() { ROTA_CHECK(next_ == this, "what goes is in no queue"); }
+#endif
+
     /// Runs it. It may be gone, or queued again, when this returns.
     void operator()() noexcept { run_(*this); }
 
 private:
     friend class run_queue;
     friend class inbox;
+
+    /// Before it is queued, after it was taken out: where checks are on, one that is in no queue
+    /// refers to itself.
+    void note_queued() const noexcept {
+        ROTA_CHECK(next_ == this, "a runnable is in one queue at a time");
+    }
+    void note_unqueued() noexcept {
+        if constexpr (checks_enabled)
+            next_ = this;
+    }
+
     function run_;
-    runnable* next_ = nullptr;
+    runnable* next_ = checks_enabled ? this : nullptr;
 };
 
 /// First in, first out; one thread at a time.
@@ -29,6 +46,7 @@ public:
     [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
 
     void push(runnable& r) noexcept {
+        r.note_queued();
         r.next_ = nullptr;
         (tail_ != nullptr ? tail_->next_ : head_) = &r;
         tail_ = &r;
@@ -40,6 +58,7 @@ public:
             head_ = first->next_;
             if (head_ == nullptr)
                 tail_ = nullptr;
+            first->note_unqueued();
         }
         return first;
     }

@@ -11,14 +11,20 @@
 #include <rota/executor.hpp>
 #include <rota/least_loaded_scheduler.hpp>
 #include <rota/quiet_thread.hpp>
-#include <rota/stall_watch.hpp>
 #include <rota/task.hpp>
 #include <rota/worker.hpp>
+#include <rota/worker_scaler.hpp>
 
 namespace rota {
 
+class stall_watch;
+struct stall_report; // <rota/stall_watch.hpp>
+
 struct runtime_options {
-    std::size_t workers = 0;    ///< 0: one for each core this process may run on
+    std::size_t workers = 0; ///< 0: one for each core this process may run on
+    /// More than `workers`: that many under load, and back to `workers` when it is over. What runs
+    /// already stays where it is, so it is new routines that get the new workers. 0: never more.
+    std::size_t workers_max = 0;
     std::size_t batch_size = 8; ///< of the least-loaded scheduler
     /// How many threads blocking() may use; they are started as they are needed. 0: four for each
     /// worker, at least 16.
@@ -58,11 +64,13 @@ class runtime final : public executor {
 public:
     static constexpr std::size_t max_workers = 256;
 
-    /// Throws std::invalid_argument for more than max_workers workers.
+    /// Throws std::invalid_argument for more than max_workers workers, and for a workers_max below
+    /// `workers`.
     explicit runtime(runtime_options options = {});
     ~runtime() override;
 
-    /// Starts the worker threads. Once.
+    /// Starts the worker threads, unless they have been. Throws std::system_error if not all of
+    /// them can be had: none runs then, nothing has changed, and it can be tried again.
     void start();
     /// Waits until no routine is left. New ones may be spawned meanwhile, and are waited for too.
     void join();
@@ -70,14 +78,19 @@ public:
     /// Idempotent.
     void stop();
 
-    /// Runs `body` as a routine, waits for its end, and returns its value or rethrows its
-    /// exception. Starts the runtime if need be. Not from inside a routine: co_await there.
-    template <class T>
-    T block_on(task<T> body);
+    /// Runs `body`, a task, another wait, or a function (see task_body), as a routine, waits for
+    /// its end, and returns its value or rethrows its exception. Starts the runtime if need be. Not
+    /// from inside a routine: co_await there.
+    template <task_body A>
+    body_result_t<A> block_on(A&& body) {
+        return block_on_task(as_task(std::forward<A>(body)));
+    }
 
     /// Grows or shrinks to `count` workers (at least one) while running. A worker that has to go
     /// takes no new routines and ends when its last routine has stopped; growing takes draining
-    /// workers back first. Any thread, workers too.
+    /// workers back first. Throws std::system_error if not all threads can be had, and what the
+    /// observer of on_worker_added() throws: there are as many workers as before then, each with
+    /// its thread, and it can be tried again. Any thread, workers too.
     void set_workers(std::size_t count);
     /// How many workers take new routines. Any thread.
     [[nodiscard]] std::size_t worker_count() const;
@@ -101,15 +114,25 @@ private:
         bool active = false;
     };
 
+    template <class T>
+    T block_on_task(task<T> body);
+
+    [[nodiscard]] std::unique_ptr<stall_watch> make_watch();
+    [[nodiscard]] bool scale();
     void add_worker();
-    void activate(std::size_t index);
-    void start_thread(slot& s);
+    void activate(std::size_t index) noexcept;
+    void start_threads(const std::vector<std::size_t>& of);
+    void grow(std::size_t count);
 
     const runtime_options options_;
     std::function<void(worker&)> observer_;
 
+    // -- the watch's thread
+    worker_scaler scaler_;
+    std::chrono::steady_clock::time_point scaled_at_{};
+
     blocking_pool blocking_;
-    stall_watch watch_; // behind the workers: it goes last
+    const std::unique_ptr<stall_watch> watch_; // behind the workers: it goes last
 
     std::mutex stop_lock_; // held throughout stop()
 
@@ -122,7 +145,7 @@ private:
 };
 
 template <class T>
-T runtime::block_on(task<T> body) {
+T runtime::block_on_task(task<T> body) {
     start();
     detail::outcome<T> out;
     spawn(detail::capture(std::move(body), &out), {.name = "block_on"})->wait_stopped();

@@ -14,8 +14,8 @@ namespace rota {
 
 /// A number of permits: a limit on how much is done at the same time.
 ///
-/// Strictly first come first served, also when somebody wants several: whoever wants one waits
-/// behind whoever wants ten. Thread-safety: any thread; it must outlive those who wait and the
+/// Strictly first come first served, also for several at once: a wait for one permit stands
+/// behind an earlier wait for ten. Thread-safety: any thread; it must outlive what waits and the
 /// permits that are held as objects.
 class semaphore {
 public:
@@ -40,7 +40,7 @@ public:
                 s->release(std::exchange(count_, 0));
             }
         }
-        /// Keeps them taken: whoever calls this calls semaphore::release() some time.
+        /// Leaves the permits taken; the caller must call semaphore::release() later.
         void detach() noexcept {
             semaphore_ = nullptr;
             count_ = 0;

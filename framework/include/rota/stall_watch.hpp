@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ public:
     struct options {
         std::chrono::milliseconds limit{0};                  ///< 0: nothing is reported
         std::function<void(const stall_report&)> on_stall{}; ///< on the watch's thread
-        std::function<void()> on_tick{};                     ///< the same, every tick
+        /// The same, every tick; true: it is to be called again though no worker is awake.
+        std::function<bool()> on_tick{};
     };
     /// `routines` outlives it.
     stall_watch(options how, const routine_registry& routines);
@@ -57,9 +59,15 @@ public:
     stall_watch(const stall_watch&) = delete;
     stall_watch& operator=(const stall_watch&) = delete;
 
-    /// Watches over `w` too, which outlives it.
+    /// A place for a worker, to be add()ed. In two steps, so that what else may fail of the making
+    /// of a worker can be done between them.
+    class place;
+    [[nodiscard]] static place make_place(worker& w);
+    /// Watches over the worker of `p` too, which outlives it. Any thread.
+    void add(place p) noexcept;
+    /// As add(make_place(w)).
     void add(worker& w);
-    /// Starts the thread. Once.
+    /// Starts the thread, unless it has been. Not on two threads at once.
     void start();
     /// Ends it. Idempotent.
     void stop() noexcept;
@@ -97,10 +105,15 @@ private:
     std::atomic<bool> stopping_{false};
 
     std::mutex lock_;
-    std::vector<watched> added_; // since the last look; guarded by it
+    std::list<watched> added_; // since the last look; guarded by it
 
-    std::vector<watched> watched_; // the thread's own
+    std::list<watched> watched_; // the thread's own
     quiet_thread thread_;
+};
+
+class stall_watch::place {
+    friend class stall_watch;
+    std::list<watched> one_;
 };
 
 } // namespace rota

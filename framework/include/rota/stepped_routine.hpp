@@ -49,6 +49,9 @@ public:
         return body_.next();
     }
 
+    /// It takes no more steps.
+    void stop() noexcept { phase_ = phase::stopped; }
+
     /// What the body has returned; see generator::result().
     Return result() { return body_.result(); }
 
@@ -61,8 +64,10 @@ private:
 /// observer and goes back to the end of the worker's queue, until the generator has ended or stop
 /// is requested.
 ///
-/// The observer runs on the worker, after each step: the value, or nothing at the end. It may
-/// send(). An exception of the body or of the observer ends the routine, as routine::error().
+/// The observer runs on the worker, after each step: the value, or nothing at the end, whatever has
+/// brought that about: the body has ended, or has thrown (routine::error()), or stop was requested.
+/// It is told of the end once, with phase() stopped, unless it has itself thrown. It may send(). An
+/// exception of the body or of the observer ends the routine, as routine::error().
 template <class Yield, class Send = void, class Return = void>
 class stepped_routine final : public routine {
 public:
@@ -74,7 +79,7 @@ public:
         : routine(owner, home, std::move(name), report_errors), steps_(std::move(body)),
           observer_(std::move(watch)) {}
 
-    /// ready, running, stopped: where the generator stands. (state() is where the routine stands
+    /// ready, running, stopped: where the steps stand. (state() is where the routine stands
     /// between steps, in the queue: ready.) The observer, or once the routine has stopped.
     [[nodiscard]] typename steps::phase phase() const noexcept { return steps_.state(); }
 
@@ -90,23 +95,32 @@ public:
 
 private:
     bool resume_body() override {
+        std::optional<Yield> value;
         if (stop_token().stop_requested()) {
-            return true;
-        }
-        try {
-            const std::optional<Yield> value = steps_.step(std::exchange(answer_, std::nullopt));
-            if (observer_) {
-                observer_(*this, value);
+            steps_.stop();
+        } else {
+            try {
+                value = steps_.step(std::exchange(answer_, std::nullopt));
+            } catch (...) {
+                set_error(std::current_exception());
             }
-        } catch (...) {
-            set_error(std::current_exception());
-            return true;
         }
-        if (steps_.state() == steps::phase::stopped) {
+        tell(value);
+        if (steps_.state() == steps::phase::stopped)
             return true;
-        }
         yield(nullptr);
         return false;
+    }
+
+    void tell(const std::optional<Yield>& value) noexcept {
+        try {
+            if (observer_)
+                observer_(*this, value);
+        } catch (...) {
+            steps_.stop();
+            if (!error())
+                set_error(std::current_exception());
+        }
     }
 
     steps steps_;

@@ -6,11 +6,14 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <source_location>
 #include <stop_token>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
+#include <rota/check.hpp>
+#include <rota/coroutine_frame.hpp>
 #include <rota/frame_pool.hpp>
 
 namespace rota {
@@ -22,13 +25,29 @@ class task;
 
 namespace detail {
 
+/// See routine::yield_if_spent().
+[[nodiscard]] bool yield_if_spent(routine& self, std::coroutine_handle<> resume_point) noexcept;
+
+/// Ends the program: `awaited`, null if the task is empty, cannot be awaited by `by`, a coroutine
+/// of `owner`, at `where`. Writes all of it to stderr.
+[[noreturn]] void task_misused(std::coroutine_handle<> awaited, std::coroutine_handle<> by,
+                               const routine& owner, const std::source_location& where) noexcept;
+
+class promise_base;
+
+/// Destroys a task's frame where checks are on. Ends the program, with words on stderr that say
+/// which it is, if it was never awaited, unless that is `on_purpose`: dropped; or because an
+/// exception passes, or the task whose frame this is in was dropped or failed.
+void destroy_checked(std::coroutine_handle<> coroutine, const promise_base& promise,
+                     bool on_purpose) noexcept;
+
 /// What travels down a chain of awaited tasks, and how a finished task goes on with the one that
 /// awaits it.
 ///
 /// All of it belongs to the holder of the baton of the routine's worker (see worker.hpp), so
 /// nothing here is atomic: a child is started inside its parent's await_suspend, and whatever
 /// resumes the child later does so after the parent has gone back to its worker.
-class promise_base {
+class promise_base : public coroutine_frame {
 public:
     [[nodiscard]] routine& current_routine() const noexcept { return *routine_; }
     /// The token that ends every wait of this task. Outlives the task: an ancestor or the routine
@@ -45,13 +64,10 @@ public:
         frame_pool::deallocate(block, bytes);
     }
 
-    std::suspend_always initial_suspend() const noexcept { return {}; }
-
     struct final_awaiter {
+        promise_base& promise;
         bool await_ready() const noexcept { return false; }
-        template <class Promise>
-        void await_suspend(std::coroutine_handle<Promise> self) const noexcept {
-            promise_base& promise = self.promise();
+        void await_suspend(std::coroutine_handle<>) const noexcept {
             promise.done_ = true;
             // Nothing may be touched after this: the continuation may destroy this frame.
             if (promise.awaited_)
@@ -59,9 +75,17 @@ public:
         }
         void await_resume() const noexcept {}
     };
-    final_awaiter final_suspend() const noexcept { return {}; }
+    final_awaiter final_suspend() noexcept { return {*this}; }
 
-    void unhandled_exception() noexcept { error_ = std::current_exception(); }
+    void unhandled_exception() noexcept {
+        error_ = std::current_exception();
+        failed_ = true;
+    }
+
+    /// Whether the task has been awaited, or is the root of a routine that has begun.
+    [[nodiscard]] bool started() const noexcept { return continuation_ != nullptr; }
+    /// Whether it has run to its end, without an exception.
+    [[nodiscard]] bool succeeded() const noexcept { return done_ && !failed_; }
 
     /// Runs the task `self` for the first time. True if it suspended, and `continuation` will be
     /// resumed at its end; false if it has already finished. No symmetric transfer: GCC turns that
@@ -89,17 +113,34 @@ private:
     std::exception_ptr error_;
     bool done_ = false;
     bool awaited_ = false;
+    bool failed_ = false;
+};
+
+/// What needs to know the promise's own type.
+template <class Promise>
+class awaiting_promise : public promise_base {
+public:
+    auto initial_suspend() noexcept { return frame_start<Promise>(static_cast<Promise&>(*this)); }
+
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14 // frames_are_displaced
+    template <class Awaited>
+    auto await_transform(Awaited&& awaited,
+                         std::source_location where = std::source_location::current()) {
+        return promise_await<Promise, Awaited>(static_cast<Promise&>(*this),
+                                               std::forward<Awaited>(awaited), where);
+    }
+#endif
 };
 
 template <class T>
-class task_promise : public promise_base {
+class task_promise : public awaiting_promise<task_promise<T>> {
 public:
     task<T> get_return_object() noexcept;
     template <class U = T> // so that `co_return {};` is a T
     requires std::constructible_from<T, U&&>
     void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
     T take() {
-        rethrow_if_failed();
+        this->rethrow_if_failed();
         return std::move(*value_);
     }
 
@@ -108,7 +149,7 @@ private:
 };
 
 template <>
-class task_promise<void> : public promise_base {
+class task_promise<void> : public awaiting_promise<task_promise<void>> {
 public:
     task<void> get_return_object() noexcept;
     void return_void() const noexcept {}
@@ -120,11 +161,15 @@ public:
 /// A coroutine that starts when it is awaited and runs as part of the routine that awaits it.
 ///
 /// Awaiting it yields its value or rethrows its exception; it is awaited once, by `co_await f()` or
-/// `co_await std::move(t)`. The stop token and the routine of the awaiting coroutine travel down to
-/// it. Destroying a task that was not awaited frees it without having run. A task is used by one
-/// thread at a time; inside Rota that is the holder of its worker's baton. Parameters of a
-/// coroutine are copied into its frame: pass values, or references to what provably outlives it. T
-/// is an object type or void.
+/// `co_await std::move(t)`: awaiting it again, or one that is empty, ends the program with a
+/// message that says which and where. One that ends at once counts as an await that need not wait:
+/// the awaiting routine goes on, or yields if it has spent its budget (budget.hpp). The stop token
+/// and the routine of the awaiting coroutine travel down to it. One that was not awaited is freed
+/// without having run. Nearly always that is a `co_await` that was forgotten, so where checks are
+/// on (check.hpp) it ends the program with a message that says which, unless an exception is
+/// passing or drop() was called. A task is used by one thread at a time; inside Rota that is the
+/// holder of its worker's baton. Parameters of a coroutine are copied into its frame: pass
+/// values, or references to what provably outlives it. T is an object type or void.
 template <class T>
 class [[nodiscard("a task does nothing until it is awaited")]] task {
     static_assert(std::is_void_v<T> || std::is_object_v<T>,
@@ -140,33 +185,56 @@ public:
     task(task && other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
     task& operator=(task&& other) noexcept {
         if (this != &other) {
-            reset();
+            destroy(false);
             coroutine_ = std::exchange(other.coroutine_, nullptr);
         }
         return *this;
     }
-    ~task() { reset(); }
+    ~task() { destroy(false); }
+
+    /// Frees it; one that was not awaited does not run.
+    void drop() noexcept { destroy(true); }
 
     /// False for a default-constructed or moved-from task.
     [[nodiscard]] bool valid() const noexcept { return coroutine_ != nullptr; }
+    /// Whether it can be awaited: it is neither empty nor has it been.
+    [[nodiscard]] bool fresh() const noexcept { return valid() && !coroutine_.promise().started(); }
 
     struct awaiter {
         handle coroutine;
         const std::stop_token* token; // null: the parent's
         bool await_ready() const noexcept { return false; }
+        /// Ends the program if the task cannot be awaited.
+        template <class Parent>
+        void check(std::coroutine_handle<Parent> parent, const std::source_location& where) const {
+            if (!coroutine || coroutine.promise().started()) [[unlikely]]
+                detail::task_misused(coroutine, parent, parent.promise().current_routine(), where);
+        }
+        /// Where it is awaited the compiler fills in.
         template <std::derived_from<detail::promise_base> Parent>
-        bool await_suspend(std::coroutine_handle<Parent> parent) {
+        bool await_suspend(std::coroutine_handle<Parent> parent,
+                           std::source_location where = std::source_location::current()) {
+            if constexpr (!detail::frames_are_displaced) // promise_await has done it
+                check(parent, where);
             auto& promise = coroutine.promise();
             promise.set_context(parent.promise().current_routine(),
                                 token != nullptr ? *token : parent.promise().stop_token());
-            return promise.start(coroutine, parent);
+            return promise.start(coroutine, parent) ||
+                   detail::yield_if_spent(promise.current_routine(), parent);
         }
         T await_resume() { return coroutine.promise().take(); }
     };
     awaiter operator co_await()&& noexcept { return awaiter{coroutine_, nullptr}; }
+    /// Does not compile, and says what does.
+    template <class Any = T>
+    awaiter operator co_await()& noexcept {
+        static_assert(!std::is_same_v<Any, T>,
+                      "a task is awaited once, so it is moved: write co_await std::move(t)");
+        return awaiter{};
+    }
 
     /// `co_await body.under(token)` runs the task with another stop token than the awaiting
-    /// coroutine's; whoever does that sees to it that the parent's stop reaches `token`. Task and
+    /// coroutine's; the caller must see to it that the parent's stop reaches `token`. Task and
     /// token outlive the wait.
     [[nodiscard]] awaiter under(const std::stop_token& token)& noexcept {
         return awaiter{coroutine_, &token};
@@ -177,9 +245,14 @@ public:
     [[nodiscard]] handle coroutine() const noexcept { return coroutine_; }
 
 private:
-    void reset() noexcept {
-        if (coroutine_)
-            std::exchange(coroutine_, nullptr).destroy();
+    void destroy(bool on_purpose) noexcept {
+        if (!coroutine_)
+            return;
+        const handle gone = std::exchange(coroutine_, nullptr);
+        if (checks_enabled)
+            detail::destroy_checked(gone, gone.promise(), on_purpose);
+        else
+            gone.destroy();
     }
 
     handle coroutine_;

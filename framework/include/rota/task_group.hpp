@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
@@ -11,7 +10,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <rota/awaitable.hpp>
 #include <rota/executor.hpp>
+#include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/task.hpp>
 
@@ -63,29 +64,54 @@ public:
     task_group& operator=(const task_group&) = delete;
     ~task_group();
 
-    /// Starts a child; it begins once the parent waits. If that cannot be done, it counts as a
-    /// child that failed. A child that has not begun when the group is stopped never begins.
-    void spawn(task<void> body, std::string name = {}) noexcept;
+    /// Starts a child of anything that can be awaited, or of a function (see task_body), which is
+    /// kept until the child has ended: `group.spawn([&log]() -> task<void> {...})`. What it comes
+    /// to is dropped. It begins once the parent waits. If that cannot be done, it counts as a child
+    /// that failed. A child that has not begun when the group is stopped never begins.
+    template <task_body A>
+    void spawn(A&& body, std::string name = {}) noexcept {
+        try {
+            start(detail::as_void_task(std::forward<A>(body)), std::move(name));
+        } catch (...) {
+            fail(std::current_exception());
+        }
+    }
+    /// Spawns what `make()` returns. If that throws, as when there is no memory for the coroutine,
+    /// it counts as a child that failed: the group is joined in any case.
+    template <class Make>
+    requires task_body<std::invoke_result_t<Make&>>
+    void spawn_made(Make&& make) noexcept {
+        try {
+            spawn(make());
+        } catch (...) {
+            fail(std::current_exception());
+        }
+    }
     /// Stops all children, and those that are spawned later. join() still has to follow.
-    void request_stop() noexcept { source_.request_stop(); }
+    void request_stop() noexcept { stop_.request_stop(); }
     /// Notes `error` as if a child had ended with it; operation_cancelled counts as a cancellation.
     void fail(std::exception_ptr error) noexcept;
 
     /// How many children have not ended.
     [[nodiscard]] std::size_t running() const noexcept { return running_; }
     /// The token that stops the children.
-    [[nodiscard]] const std::stop_token& token() const noexcept { return token_; }
+    [[nodiscard]] const std::stop_token& token() const noexcept { return stop_.token(); }
 
     /// What ended() returns: to be awaited.
     class [[nodiscard]] ended_awaiter {
     public:
         ended_awaiter(task_group& group, std::source_location where) noexcept
             : group_(group), where_(where) {}
-        bool await_ready() const noexcept { return group_.running_ == 0; }
+        bool await_ready() const noexcept { return false; }
         template <class Promise>
-        void await_suspend(std::coroutine_handle<Promise> self) noexcept {
-            group_.joiner_ = &self.promise().current_routine();
-            group_.joiner_->suspend(self, "task_group::join", where_);
+        bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+            routine& parent = self.promise().current_routine();
+            if (group_.running_ == 0)
+                return parent.yield_if_spent(self);
+            ROTA_CHECK(group_.joiner_ == nullptr, "one at a time joins a group");
+            group_.joiner_ = &parent;
+            parent.suspend(self, "task_group::join", where_, &group_);
+            return true;
         }
         void await_resume() const noexcept {}
 
@@ -117,19 +143,14 @@ public:
     [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
 
 private:
-    struct relay {
-        std::stop_source* source;
-        void operator()() const noexcept { source->request_stop(); }
-    };
     class child;
+    void start(task<void> body, std::string name) noexcept;
     void throw_if_failed() const;
     void child_ended() noexcept;
 
     routine& owner_;
     const std::stop_token parent_;
-    std::stop_source source_;
-    const std::stop_token token_ = source_.get_token();
-    const std::stop_callback<relay> on_parent_;
+    linked_stop<1> stop_;
     std::size_t running_ = 0;
     routine* joiner_ = nullptr;
     std::exception_ptr error_;
@@ -140,17 +161,23 @@ private:
 /// returns.
 ///
 /// The body runs as part of the awaiting routine, and is stopped with the children when one of them
-/// fails; if it throws itself, the children are stopped and awaited. The first error comes out.
-/// `body` is kept until everything has ended, so it may be a lambda that captures.
+/// fails; if it throws itself, even before it is awaited (a function that returns a task need not
+/// be a coroutine), the children are stopped and awaited. The first error comes out. `body` is kept
+/// until everything has ended, so it may be a lambda that captures.
 template <class Body>
 auto with_task_group(Body body) -> std::invoke_result_t<Body&, task_group&> {
     using result = typename std::invoke_result_t<Body&, task_group&>::value_type;
     task_group group(co_await current_context);
     detail::outcome<result> out;
-    {
+    try {
         std::invoke_result_t<Body&, task_group&> inner = std::invoke(body, group);
-        task<void> guarded = detail::capture(std::move(inner), &out);
-        co_await guarded.under(group.token());
+        if constexpr (std::is_void_v<result>) {
+            co_await inner.under(group.token());
+        } else {
+            out.value.emplace(co_await inner.under(group.token()));
+        }
+    } catch (...) {
+        out.error = std::current_exception();
     }
     if (out.error) {
         group.fail(out.error);

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include <rota/check.hpp>
+
 namespace rota {
 
 /// `start + length`, or time_point::max() if that is later than any time that can be told.
@@ -27,6 +29,9 @@ public:
     explicit timer(function fire) noexcept : fire_(fire) {}
     timer(const timer&) = delete;
     timer& operator=(const timer&) = delete;
+#if ROTA_CHECKS
+    ~timer() { ROTA_CHECK(!armed(), "a timer is disarmed before it goes"); }
+#endif
 
     [[nodiscard]] bool armed() const noexcept { return list_ != nullptr; }
 
@@ -44,14 +49,17 @@ private:
 /// timer cascades at most five times. Never fires early; a time beyond 2^36 ms (about two years)
 /// waits for that long and is then put back.
 ///
-/// Thread-safety: none; the holder of the worker's baton owns it. Every timer must be disarmed or
-/// fired before the wheel goes.
+/// Thread-safety: none; the holder of the worker's baton owns it. A timer that goes before the
+/// wheel does is not armed; those that outlive the wheel are disarmed by its end.
 class timer_wheel {
 public:
     using clock = std::chrono::steady_clock;
     using time_point = clock::time_point;
 
     explicit timer_wheel(time_point start) noexcept : start_(start) {}
+    ~timer_wheel();
+    timer_wheel(const timer_wheel&) = delete;
+    timer_wheel& operator=(const timer_wheel&) = delete;
 
     /// Arms `t`, which is not armed, for `when`; a time in the past fires at the next advance(), or
     /// a tick later if one is under way.

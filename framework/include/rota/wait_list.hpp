@@ -1,5 +1,8 @@
 #pragma once
 
+#include <rota/check.hpp>
+#include <rota/claim.hpp>
+
 namespace rota {
 
 class routine;
@@ -8,13 +11,17 @@ class routine;
 /// allocates nothing.
 ///
 /// `queued` says in whose hands it is. True: in a wait_list, under the lock of the primitive that
-/// owns the list. False: the one who took it out must wake() it, once, and touch it no more.
+/// owns the list. False: what took it out must wake() it, once, and touch it no more.
 struct waiter {
     waiter* previous = nullptr;
     waiter* next = nullptr;
     routine* owner = nullptr;
+    claim* race = nullptr; // whose branch it is, if it is one
     bool queued = false;
     bool cancelled = false;
+
+    /// Whether it may be served: true, or false if another branch of its race has been the first.
+    [[nodiscard]] bool may_be_served() noexcept { return race == nullptr || race->take(this); }
 
     /// Makes the routine runnable. The waiter may be gone when this returns. Any thread.
     void wake() noexcept;
@@ -23,9 +30,17 @@ struct waiter {
 /// First in, first out. Thread-safety: none; the owning primitive's lock guards it.
 class wait_list {
 public:
+#if ROTA_CHECKS
+    wait_list() noexcept = default;
+    wait_list(const wait_list&) = delete;
+    wait_list& operator=(const wait_list&) = delete;
+    ~wait_list() { ROTA_CHECK(head_ == nullptr, "a primitive outlives what waits for it"); }
+#endif
+
     [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
 
     void push_back(waiter& w) noexcept {
+        ROTA_CHECK(!w.queued, "a waiter is in one list at a time");
         w.queued = true;
         w.next = nullptr;
         w.previous = tail_;
@@ -33,18 +48,22 @@ public:
         tail_ = &w;
     }
 
-    /// The one that waits longest, left where it is; null when nobody waits.
+    /// The one that waits longest, left where it is; null when none waits.
     [[nodiscard]] waiter* front() const noexcept { return head_; }
 
-    /// The one that waits longest, taken out; null when nobody waits.
+    /// The one that waits longest and may be served, taken out; null if there is none. It has to
+    /// be served then. Those whose race is decided stay: they are about to be cancelled.
     waiter* pop_front() noexcept {
-        waiter* const first = head_;
+        waiter* first = head_;
+        while (first != nullptr && !first->may_be_served())
+            first = first->next;
         if (first != nullptr)
             remove(*first);
         return first;
     }
 
     void remove(waiter& w) noexcept {
+        ROTA_CHECK(w.queued, "a waiter is taken out once");
         (w.previous != nullptr ? w.previous->next : head_) = w.next;
         (w.next != nullptr ? w.next->previous : tail_) = w.previous;
         w.queued = false;

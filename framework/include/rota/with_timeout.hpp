@@ -5,7 +5,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <rota/awaitable.hpp>
 #include <rota/errors.hpp>
+#include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/task.hpp>
 #include <rota/timer_wheel.hpp>
@@ -21,39 +23,35 @@ public:
     time_limit(worker& home, const std::stop_token& parent, timer_wheel::time_point deadline);
     ~time_limit();
 
-    [[nodiscard]] const std::stop_token& token() const noexcept { return token_; }
+    [[nodiscard]] const std::stop_token& token() const noexcept { return stop_.token(); }
     /// What a cancelled body means: throws timed_out if it was the timer that did it and the parent
     /// goes on, returns otherwise.
     void throw_if_timed_out() const;
 
 private:
-    struct relay {
-        std::stop_source* source;
-        void operator()() const noexcept { source->request_stop(); }
-    };
     static void fire(timer& self) noexcept;
 
     worker& home_;
     const std::stop_token parent_;
-    std::stop_source source_;
-    const std::stop_token token_ = source_.get_token();
     bool expired_ = false;
-    std::stop_callback<relay> on_parent_;
+    linked_stop<1> stop_;
 };
 
-} // namespace detail
+inline timer_wheel::time_point deadline_of(const worker& /*home*/,
+                                           timer_wheel::time_point deadline) noexcept {
+    return deadline;
+}
+inline timer_wheel::time_point deadline_of(const worker& home,
+                                           std::chrono::steady_clock::duration length) noexcept {
+    return deadline_after(home.now(), length);
+}
 
-/// Runs `body` and requests its stop at `deadline`.
-///
-/// The body is always awaited to its end: cancelled, never abandoned. If it ends with a value (or
-/// an error of its own) although the time is up, that is the result; if it ends with
-/// operation_cancelled because of the deadline, timed_out is thrown; if stop was requested from
-/// above, operation_cancelled.
-template <class T>
-task<T> with_deadline(std::chrono::steady_clock::time_point deadline, task<T> body) {
+/// Limit is a length, which begins now, or a deadline.
+template <class T, class Limit>
+task<T> run_limited(Limit until, task<T> body) {
     routine& self = co_await current_routine;
     const std::stop_token parent = co_await current_stop_token;
-    detail::time_limit limit(self.home(), parent, deadline);
+    time_limit limit(self.home(), parent, deadline_of(self.home(), until));
     try {
         if constexpr (std::is_void_v<T>) {
             co_await body.under(limit.token());
@@ -67,17 +65,27 @@ task<T> with_deadline(std::chrono::steady_clock::time_point deadline, task<T> bo
     }
 }
 
-/// As with_deadline(), `length` from when it is awaited; to the next millisecond.
-template <class T>
-task<T> with_timeout(std::chrono::steady_clock::duration length, task<T> body) {
-    routine& self = co_await current_routine;
-    const auto deadline = deadline_after(self.home().now(), length);
-    task<T> limited = with_deadline(deadline, std::move(body));
-    if constexpr (std::is_void_v<T>) {
-        co_await std::move(limited);
-    } else {
-        co_return co_await std::move(limited);
-    }
+} // namespace detail
+
+/// Runs `body`, anything that can be awaited (see task_body), and requests its stop at `deadline`.
+///
+/// The body is always awaited to its end: cancelled, never abandoned. If it ends with a value (or
+/// an error of its own) although the time is up, that is the result; if it ends with
+/// operation_cancelled because of the deadline, timed_out is thrown; if stop was requested from
+/// above, operation_cancelled. So nothing is lost: what `c.pop()` or `s.acquire()` has been given
+/// is the result, and where timed_out is thrown it has been given nothing.
+template <task_body A>
+[[nodiscard]] auto with_deadline(std::chrono::steady_clock::time_point deadline, A&& body)
+    -> task<body_result_t<A>> {
+    return detail::run_limited(deadline, as_task(std::forward<A>(body)));
+}
+
+/// As with_deadline(), `length` from when it is awaited; to the next millisecond:
+/// `co_await with_timeout(1s, channel.pop())`.
+template <task_body A>
+[[nodiscard]] auto with_timeout(std::chrono::steady_clock::duration length, A&& body)
+    -> task<body_result_t<A>> {
+    return detail::run_limited(length, as_task(std::forward<A>(body)));
 }
 
 } // namespace rota

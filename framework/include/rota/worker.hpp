@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <rota/budget.hpp>
+#include <rota/check.hpp>
 #include <rota/completion_queue.hpp>
 #include <rota/inbox.hpp>
 #include <rota/load.hpp>
@@ -41,7 +43,24 @@ protected:
     ~turn_hook() = default;
 };
 
-/// Who may run a worker's routines: nobody now, its own thread, or the reactor's read side on its
+/// An object that a worker keeps: what worker_local is made of. It is in one worker's list.
+class kept_object {
+public:
+    explicit kept_object(const void* key) noexcept : key_(key) {}
+    kept_object(const kept_object&) = delete;
+    kept_object& operator=(const kept_object&) = delete;
+    virtual ~kept_object() = default;
+
+    /// It is in no list any more, and has to go. The baton holder.
+    virtual void end() noexcept = 0;
+
+private:
+    friend class worker;
+    const void* const key_;
+    kept_object* next_ = nullptr;
+};
+
+/// What may run a worker's routines: nothing now, its own thread, or the reactor's read side on its
 /// behalf.
 enum class baton : std::uint32_t { parked, running, lent };
 
@@ -55,7 +74,7 @@ enum class baton : std::uint32_t { parked, running, lent };
 /// word; if it says `parked` it exchanges it for `running`, and only the one whose exchange
 /// succeeds sends the wake-up. The thread that goes to sleep stores `parked`, then looks at the
 /// queues and for the end again; if something is there it exchanges back, and if that fails
-/// somebody else has the baton: with `running` a permit is on its way and is consumed by the wait,
+/// another thread has the baton: with `running` a permit is on its way and is consumed by the wait,
 /// with `lent` the holder looks again in its turn when it gives back. All of these are sequentially
 /// consistent, so of a producer and a sleeper at least one sees the other: no wake-up is lost, and
 /// none is sent to a worker that is awake.
@@ -73,14 +92,16 @@ public:
     // -- any thread
 
     [[nodiscard]] std::size_t index() const noexcept { return index_; }
-    /// Makes `r` runnable here. Local and free of atomics if the caller holds the baton.
+    /// Makes `r` runnable here. Local and free of atomics if the caller holds the baton. `r` may
+    /// run, and be the last that refers to the worker, before this returns: the worker goes only
+    /// when no post() is under way.
     void post(runnable& r) noexcept;
-    /// Adds a batch of completions without waking anybody: follow it by notify() or by a lent run.
+    /// Adds a batch of completions without a wake-up: follow it by notify() or by a lent run.
     void deliver(const completion* batch, std::size_t count) { completions_.push(batch, count); }
-    /// Wakes the worker's thread if nobody holds the baton.
+    /// Wakes the worker's thread if no thread holds the baton.
     void notify() noexcept;
 
-    /// While one lives, a post() of this thread to a parked worker wakes nobody: the worker is
+    /// While one lives, a post() of this thread to a parked worker wakes no thread: the worker is
     /// noted in `posted`, each once, for the caller to lend or to notify. There is one at a time.
     class put_off_wakes {
     public:
@@ -91,12 +112,19 @@ public:
     };
     /// True if the calling thread holds the baton.
     [[nodiscard]] bool is_current() const noexcept { return current() == this; }
+    /// True if the calling thread holds the baton, or if there is no thread to hold it but the
+    /// driver (inline_scheduler). For checks.
+    [[nodiscard]] bool is_held() const noexcept { return is_current() || parking_ == nullptr; }
     /// The worker whose baton the calling thread holds, or null.
     [[nodiscard]] static worker* current() noexcept;
     [[nodiscard]] baton state() const noexcept { return baton_.load(std::memory_order_relaxed); }
     [[nodiscard]] struct load load() const noexcept;
     void add_connection() noexcept { connections_.fetch_add(1, std::memory_order_relaxed); }
-    void remove_connection() noexcept { connections_.fetch_sub(1, std::memory_order_relaxed); }
+    void remove_connection() noexcept {
+        const std::int64_t before = connections_.fetch_sub(1, std::memory_order_relaxed);
+        ROTA_CHECK(before > 0, "connections are removed once");
+        static_cast<void>(before);
+    }
     [[nodiscard]] std::size_t connections() const noexcept {
         return connections_.load(std::memory_order_relaxed);
     }
@@ -119,7 +147,7 @@ public:
         return std::chrono::nanoseconds(cost_ns_.load(std::memory_order_relaxed));
     }
     [[nodiscard]] std::uint32_t pending_completions() const noexcept { return completions_.size(); }
-    /// What it is at, for who watches over it. `step` is what was begun last and has not returned,
+    /// What it is at, for what watches over it. `step` is what was begun last and has not returned,
     /// or null; `steps` counts them; `thread` (man 2 gettid) holds the baton, or held it last.
     struct pulse {
         const runnable* step = nullptr;
@@ -127,7 +155,7 @@ public:
         int thread = 0;
     };
     [[nodiscard]] pulse read_pulse() const noexcept;
-    /// True unless nobody holds the baton. Sequentially consistent: see stall_watch.hpp.
+    /// True if a thread holds the baton. Sequentially consistent: see stall_watch.hpp.
     [[nodiscard]] bool awake() const noexcept {
         return baton_.load(std::memory_order_seq_cst) != baton::parked;
     }
@@ -135,7 +163,7 @@ public:
     [[nodiscard]] bool held_up() const noexcept { return held_up_.load(std::memory_order_relaxed); }
     void set_held_up(bool value) noexcept { held_up_.store(value, std::memory_order_relaxed); }
     /// When the worker next needs a turn for a timer that its sleeping thread does not know of
-    /// (armed in a lent run): whoever lends must see to it. time_point::max() if there is none.
+    /// (armed in a lent run): the lender must see to it. time_point::max() if there is none.
     [[nodiscard]] time_point lent_deadline() const noexcept;
 
     // -- the baton holder
@@ -144,6 +172,28 @@ public:
     /// The time as of the start of this turn; now() when precision matters.
     [[nodiscard]] time_point turn_time() const noexcept { return turn_time_; }
     [[nodiscard]] time_point now() const noexcept { return time_.now(); }
+    /// Counts an await of the routine that runs which need not wait; true if the budget of its step
+    /// is spent, and it has to yield instead.
+    [[nodiscard]] bool spend() noexcept { return budget_.count() && budget_.look(time_.now()); }
+    /// As spend(), `now` being known.
+    [[nodiscard]] bool spend(time_point now) noexcept {
+        return budget_.count(now) && budget_.look(now);
+    }
+
+    /// What is kept here under `key`, or null.
+    [[nodiscard]] kept_object* kept(const void* key) const noexcept {
+        kept_object* at = kept_;
+        while (at != nullptr && at->key_ != key)
+            at = at->next_;
+        return at;
+    }
+    /// Keeps `object` until drop() or end_kept().
+    void keep(kept_object& object) noexcept;
+    /// Takes `object` out, if it is still kept.
+    void drop(kept_object& object) noexcept;
+    /// Ends what is kept, the latest first. run() does it when the worker is to end and no routine
+    /// is left; what is wanted later is made again.
+    void end_kept() noexcept;
 
     // -- the reactor's read side
 
@@ -157,7 +207,7 @@ public:
 
     // -- before the thread starts
 
-    /// Who is told when it wakes up; outlives it.
+    /// What is told when it wakes up; outlives it.
     void set_watch(stall_watch* watch) noexcept { watch_ = watch; }
 
     void set_turn_hook(turn_hook* hook) noexcept { hook_ = hook; }
@@ -169,9 +219,15 @@ public:
     void run() noexcept;
     /// Lets run() return once no routine is left. Any thread.
     void stop() noexcept;
-    /// Takes stop() back: true if run() goes on, false if it has returned; the next run() then
-    /// starts afresh. Any thread.
+    /// Takes stop() back: true if run() goes on; false, with nothing changed, if it has returned.
+    /// Any thread.
+    [[nodiscard]] bool try_resume() noexcept;
+    /// Before a run() that follows one which has returned, or a retire(). No thread runs it.
+    void restart() noexcept;
+    /// As try_resume(), and restart() if that is false.
     bool resume() noexcept;
+    /// As if run() had returned: no place is given. Before the first run(), with no place taken.
+    void retire() noexcept;
     /// True once run() has returned because of stop(). Any thread.
     [[nodiscard]] bool ended() const noexcept { return (population_.load() & ended_bit) != 0; }
     /// One turn without sleeping, for a driver that holds the baton from the beginning
@@ -199,9 +255,27 @@ private:
     void sleep() noexcept;
     void await_baton(time_point deadline) noexcept;
     [[nodiscard]] bool drained() const noexcept;
+    [[nodiscard]] bool must_end_kept() const noexcept;
     bool end_if_drained() noexcept;
+    void give_place_back() noexcept;
     void note_cost(std::size_t events, std::chrono::nanoseconds spent) noexcept;
     void count_queued(std::int64_t change) noexcept;
+
+    /// While one lives, another thread is at work here and the worker does not go.
+    class visit {
+    public:
+        explicit visit(worker& w, std::int64_t posted = 0) noexcept : worker_(w) {
+            worker_.inbox_count_.fetch_add(one_visit + posted, std::memory_order_relaxed);
+        }
+        /// Releases all that the visitor has done here to the destructor. Nothing is touched after.
+        ~visit() { worker_.inbox_count_.fetch_sub(one_visit, std::memory_order_release); }
+        visit(const visit&) = delete;
+        visit& operator=(const visit&) = delete;
+
+    private:
+        worker& worker_;
+    };
+    static constexpr std::int64_t one_visit = std::int64_t{1} << 32;
 
     // -- set before the thread starts
     const std::size_t index_;
@@ -214,6 +288,9 @@ private:
     run_queue ready_;
     timer_wheel timers_;
     time_point turn_time_;
+    time_point turn_until_ = time_point::max(); // earlier in a lent run
+    budget budget_;
+    kept_object* kept_ = nullptr;
 
     // -- written by the baton holder, read by any
     std::atomic<std::int64_t> ready_count_{0};
@@ -222,6 +299,7 @@ private:
     std::atomic<const runnable*> step_{nullptr};
     std::atomic<std::uint64_t> steps_{0};
     std::atomic<int> thread_{0};
+    std::atomic<bool> keeps_{false}; // whether anything is kept
 
     // -- the worker's own thread
     std::atomic<std::int64_t> sleep_deadline_ns_;
@@ -231,7 +309,7 @@ private:
     std::atomic<std::int64_t> connections_{0};
     std::atomic<std::int64_t> routines_{0};
     std::atomic<std::uint64_t> population_{0};
-    std::atomic<std::int64_t> inbox_count_{0};
+    std::atomic<std::int64_t> inbox_count_{0}; // from bit 32 on: the visits
     std::atomic<bool> held_up_{false};
     inbox inbox_;
     completion_queue completions_;

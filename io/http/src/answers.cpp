@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <rota/errors.hpp>
-#include <rota/http/error.hpp>
 #include <rota/http/status.hpp>
 
 namespace rota::http {
@@ -50,11 +49,15 @@ response plain_error(int status, const char* reason) {
 
 } // namespace
 
-response error_answer(const error_page* page, int status, const char* reason) {
+response error_answer(const error_page* page, const http_error& failure) {
+    const int status = failure.status();
+    const char* const reason = failure.what();
+    if (!failure.content_type().empty())
+        return response::with_body(reason, failure.content_type()).status(status);
     if (page == nullptr)
         return plain_error(status, reason);
-    response made = (*page)(status, reason);
-    if (made.streamed())
+    response made = (*page)(status, *reason != '\0' ? reason : reason_phrase(status));
+    if (made.streamed() || made.takes_over())
         return plain_error(status, reason);
     return std::move(made.status(status));
 }
@@ -81,13 +84,13 @@ void report_page(const std::exception_ptr& error, const session_hooks* hooks) no
     }
 }
 
-failure failure_of(const std::exception_ptr& error, const request& req, const std::stop_token& stop,
-                   bool client_gone, const session_hooks* hooks) {
+http_error failure_of(const std::exception_ptr& error, const request& req,
+                      const std::stop_token& stop, bool client_gone, const session_hooks* hooks) {
     try {
         std::rethrow_exception(error);
     } catch (const http_error& e) {
         if (e.status() >= 400 && e.status() <= 599)
-            return {e.status(), e.what()};
+            return e;
     } catch (const operation_cancelled&) {
         if (stop.stop_requested())
             throw;

@@ -6,14 +6,16 @@
 #include <stop_token>
 #include <utility>
 
+#include <rota/check.hpp>
+
 namespace rota::http {
 
 /// Ends the wait of an idle connection when its server drains, and no other wait.
 ///
 /// The state is one word: `idle` = the session waits between two requests, `draining` = the server
 /// drains. Each side sets its bit with one atomic operation and sees whether the other bit was
-/// there first; whoever comes second asks the wait to stop. So the request for it is made exactly
-/// if both are true at once, whichever came first.
+/// there first; the side that comes second asks the wait to stop. So the request for it is made
+/// exactly if both are true at once, whichever came first.
 ///
 /// enter_idle() and leave_idle() belong to the session; the stop requests may come from any thread.
 class drain_watch {
@@ -37,12 +39,15 @@ public:
     [[nodiscard]] const std::stop_token& idle_token() const noexcept { return token_; }
 
     void enter_idle() noexcept {
-        if ((state_.fetch_or(idle, std::memory_order_acq_rel) & is_draining) != 0) {
+        const std::uint8_t before = state_.fetch_or(idle, std::memory_order_acq_rel);
+        ROTA_CHECK((before & idle) == 0, "a session waits for one thing at a time");
+        if ((before & is_draining) != 0)
             source_.request_stop();
-        }
     }
     void leave_idle() noexcept {
-        state_.fetch_and(static_cast<std::uint8_t>(~idle), std::memory_order_acq_rel);
+        const std::uint8_t before =
+            state_.fetch_and(static_cast<std::uint8_t>(~idle), std::memory_order_acq_rel);
+        ROTA_CHECK((before & idle) != 0, "a wait is left once");
     }
 
 private:

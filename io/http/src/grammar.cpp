@@ -1,14 +1,21 @@
 #include "grammar.hpp"
 
+#include <new>
+
 namespace rota::http {
 
 const llhttp_settings_t& grammar::settings() noexcept {
     static const llhttp_settings_t callbacks = [] {
         llhttp_settings_t s;
         llhttp_settings_init(&s);
-        s.on_header_field = [](llhttp_t* parser, const char* at, std::size_t size) {
+        s.on_header_field = [](llhttp_t* parser, const char* at, std::size_t size) -> int {
             grammar& g = self(parser);
-            g.fields_->push_back({g.span(at, size), g.span(at + size, 0)});
+            try {
+                g.fields_->push_back({g.span(at, size), g.span(at + size, 0)});
+            } catch (const std::bad_alloc&) { // not through a library in C
+                g.out_of_memory_ = true;
+                return static_cast<int>(HPE_USER);
+            }
             return 0;
         };
         s.on_header_value = [](llhttp_t* parser, const char* at, std::size_t size) {
@@ -47,15 +54,19 @@ void grammar::reset() noexcept {
     chunk_size_ = 0;
     head_complete_ = false;
     message_complete_ = false;
+    out_of_memory_ = false;
 }
 
-bool grammar::execute(std::string_view bytes) noexcept {
+bool grammar::execute(std::string_view bytes) {
     const llhttp_errno_t result = llhttp_execute(&parser_, bytes.data(), bytes.size());
+    if (out_of_memory_)
+        throw std::bad_alloc();
     return result == HPE_OK || (result == HPE_PAUSED && message_complete_);
 }
 
 text_span grammar::span(const char* at, std::size_t size) const noexcept {
-    return {static_cast<std::uint32_t>(at - base_), static_cast<std::uint32_t>(size)};
+    const std::size_t from_base = static_cast<std::size_t>(at - base_);
+    return {static_cast<std::uint32_t>(offset_ + from_base), static_cast<std::uint32_t>(size)};
 }
 
 } // namespace rota::http

@@ -23,12 +23,17 @@ public:
     /// Forgets everything; the next bytes start a message.
     void reset() noexcept;
 
-    /// Where fields found from now on are put, as offsets from `base`.
+    /// Where fields found from now on are put.
     void collect(std::vector<field_span>& fields) noexcept { fields_ = &fields; }
-    void set_base(const char* base) noexcept { base_ = base; }
+    /// As offsets: what is at `base` has this one.
+    void set_base(const char* base, std::size_t offset = 0) noexcept {
+        base_ = base;
+        offset_ = offset;
+    }
 
-    /// False once something violated the grammar, and then for ever until reset().
-    [[nodiscard]] bool execute(std::string_view bytes) noexcept;
+    /// False once something violated the grammar, and then for ever until reset(). Throws
+    /// std::bad_alloc.
+    [[nodiscard]] bool execute(std::string_view bytes);
 
     [[nodiscard]] bool head_complete() const noexcept { return head_complete_; }
     [[nodiscard]] bool message_complete() const noexcept { return message_complete_; }
@@ -46,10 +51,12 @@ private:
     llhttp_t parser_;
     std::vector<field_span>* fields_ = nullptr;
     const char* base_ = nullptr;
+    std::size_t offset_ = 0;
     std::uint64_t content_length_ = 0;
     std::uint64_t chunk_size_ = 0;
     bool head_complete_ = false;
     bool message_complete_ = false;
+    bool out_of_memory_ = false;
 };
 
 } // namespace rota::http

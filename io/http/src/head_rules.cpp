@@ -52,14 +52,15 @@ check_result read_content_length(std::string_view value, request_head& head, fin
 check_result read_transfer_encoding(std::string_view value, findings& found) {
     constexpr parse_error malformed{400, "malformed Transfer-Encoding"};
     found.transfer_encoding = true;
-    if (value.empty())
-        return malformed;
+    bool any = false;
     while (!value.empty()) {
-        const bool ends_in_comma = value.back() == ',';
         const std::string_view coding = syntax::next_list_item(value);
+        if (coding.empty())
+            continue; // RFC 9110 section 5.6.1.2
+        any = true;
         // Parameters follow the name behind a ';'; no coding that is known here has any.
         const std::string_view name = syntax::trim(coding.substr(0, coding.find(';')));
-        if (!syntax::is_token(name) || (value.empty() && ends_in_comma))
+        if (!syntax::is_token(name))
             return malformed;
         if (found.chunked)
             return parse_error{400, "chunked is not the last transfer coding"};
@@ -71,6 +72,8 @@ check_result read_transfer_encoding(std::string_view value, findings& found) {
             found.unknown_coding = true;
         }
     }
+    if (!any)
+        return malformed;
     return std::nullopt;
 }
 
@@ -152,6 +155,9 @@ check_result apply_head_rules(request_head& head) {
             return parse_error{501, "unknown transfer coding"};
     }
     head.chunked = found.chunked;
+    // RFC 9110 section 9.3.6: it has none, and what follows is another protocol's.
+    if (head.form == target_form::authority && head.has_body())
+        return parse_error{400, "content in CONNECT"};
     head.keep_alive = !found.close && (head.minor >= 1 || found.keep_alive);
     // RFC 9110 section 10.1.1: ignored in HTTP/1.0, and nothing to wait for without content.
     if (head.minor == 0 || !head.has_body())

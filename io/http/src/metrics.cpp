@@ -46,6 +46,7 @@ metrics_snapshot server_metrics::read() const noexcept {
             continue;
         sum.connections += counters->connections.get();
         sum.connections_open += counters->connections_open.get();
+        sum.connections_taken_over += counters->connections_taken_over.get();
         sum.requests += counters->requests.get();
         sum.requests_in_flight += counters->requests_in_flight.get();
         sum.bytes_received += counters->bytes_received.get();

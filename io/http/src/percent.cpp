@@ -1,4 +1,4 @@
-#include "percent.hpp"
+#include <rota/http/percent.hpp>
 
 #include <cstddef>
 
@@ -16,6 +16,22 @@ int escape_at(std::string_view text, std::size_t at) noexcept {
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
+/// Appends one byte, as an escape unless it stands for itself.
+void append_encoded(std::string& out, char byte, std::string_view also) {
+    constexpr std::string_view hex = "0123456789ABCDEF";
+    const bool letter = (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z');
+    if (letter || syntax::is_digit(byte) ||
+        std::string_view("-._~").find(byte) != std::string_view::npos ||
+        also.find(byte) != std::string_view::npos) {
+        out += byte;
+        return;
+    }
+    const auto value = static_cast<unsigned char>(byte);
+    out += '%';
+    out += hex[value >> 4];
+    out += hex[value & 15];
+}
+
 } // namespace
 
 bool valid_escapes(std::string_view text) noexcept {
@@ -27,17 +43,42 @@ bool valid_escapes(std::string_view text) noexcept {
     return true;
 }
 
-void decode_path(std::string_view path, std::string& out) {
-    out.clear();
-    for (std::size_t i = 0; i < path.size(); ++i) {
-        if (path[i] != '%') {
-            out.push_back(path[i]);
+std::optional<std::string> percent_decoded(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '%') {
+            out.push_back(text[i]);
             continue;
         }
-        const auto byte = static_cast<char>(escape_at(path, i));
-        out.push_back(byte == '/' ? encoded_slash : byte);
+        const int byte = escape_at(text, i);
+        if (byte < 0)
+            return std::nullopt;
+        out.push_back(static_cast<char>(byte));
         i += 2;
     }
+    return out;
+}
+
+std::string percent_encoded(std::string_view bytes, std::string_view also) {
+    std::string out;
+    out.reserve(bytes.size());
+    for (const char byte : bytes)
+        append_encoded(out, byte, also);
+    return out;
+}
+
+std::string encode_form(std::string_view bytes) {
+    std::string out;
+    out.reserve(bytes.size());
+    for (const char byte : bytes) {
+        if (byte == ' ') {
+            out += '+';
+        } else {
+            append_encoded(out, byte, {});
+        }
+    }
+    return out;
 }
 
 std::string decode_form(std::string_view text) {

@@ -5,9 +5,11 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <rota/http/fields.hpp>
+#include <rota/http/percent.hpp>
 #include <rota/sleep.hpp>
 
-#include "percent.hpp"
+#include "routed_path.hpp"
 
 namespace rota::http {
 namespace {
@@ -83,6 +85,11 @@ std::string_view request::param(std::string_view name) const {
         }
     }
     throw std::out_of_range("the route has no parameter " + std::string(name));
+}
+
+bool request::offers_upgrade(std::string_view protocol) const noexcept {
+    return version_minor() >= 1 && fields::list_has(headers(), "Connection", "upgrade") &&
+           fields::list_has(headers(), "Upgrade", protocol);
 }
 
 body_reader& request::body() noexcept {

@@ -1,9 +1,11 @@
 #include "request_line.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "percent.hpp"
+#include <rota/http/percent.hpp>
+
 #include "syntax.hpp"
 
 namespace rota::http {
@@ -104,7 +106,8 @@ check_result parse_authority(std::string_view target, request_head& head) {
         return bad_target;
     }
     head.form = target_form::authority;
-    return parse_error{501, "CONNECT is for proxies"};
+    head.host = span_of(head, target);
+    return std::nullopt;
 }
 
 check_result parse_target(std::string_view target, request_head& head, bool& plain) {
@@ -157,28 +160,42 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
         return malformed;
     }
     const auto known = parse_method(name);
-    const bool spoken = version[5] == '1' && version[7] <= '1';
+    const bool spoken = version[5] == '1';
     if (!spoken || !known) {
         if (target.front() == '/') // says whose error page tells of it
             (void)set_path_and_query(target, head);
         return spoken ? parse_error{501, "unknown method"}
-                      : parse_error{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
+                      : parse_error{505, "only HTTP/1 is spoken here"};
     }
-    head.minor = static_cast<std::uint8_t>(version[7] - '0');
+    // RFC 9110 section 2.5: a higher minor version is answered as the highest that is known.
+    head.minor = version[7] == '0' ? 0 : 1;
     head.method = *known;
     return parse_target(target, head, plain);
+}
+
+/// What stands in brackets: an IPv6 address, as far as its characters go, or an address of a future
+/// version (RFC 3986 section 3.2.2).
+static bool valid_literal(std::string_view text) noexcept {
+    if (text.starts_with('v') || text.starts_with('V')) {
+        std::size_t at = 1;
+        while (at < text.size() && syntax::hex_value(text[at]) >= 0)
+            ++at;
+        if (at == 1 || at + 1 >= text.size() || text[at] != '.')
+            return false;
+        return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at) + 1, text.end(),
+                           [](char c) { return syntax::is_host_char(c) || c == ':'; });
+    }
+    return text.size() >= 2 && std::all_of(text.begin(), text.end(), [](char c) {
+               return syntax::hex_value(c) >= 0 || c == ':' || c == '.';
+           });
 }
 
 bool valid_host(std::string_view text) noexcept {
     std::size_t end = 0;
     if (text.starts_with('[')) {
         end = text.find(']');
-        if (end == std::string_view::npos || end < 3)
+        if (end == std::string_view::npos || !valid_literal(text.substr(1, end - 1)))
             return false;
-        for (char c : text.substr(1, end - 1)) {
-            if (syntax::hex_value(c) < 0 && c != ':' && c != '.')
-                return false;
-        }
         ++end;
     } else {
         for (;; end += 3) {

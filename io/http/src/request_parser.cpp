@@ -5,6 +5,7 @@
 
 #include "head_rules.hpp"
 #include "plain_field.hpp"
+#include "shown_lines.hpp"
 #include "syntax.hpp"
 
 namespace rota::http {
@@ -13,10 +14,13 @@ namespace {
 /// A buffer that grew beyond this for one request is given back at its end.
 constexpr std::size_t kept_capacity_max = 4'096;
 
+// Not in line: what calls it would save registers for it each time.
+[[gnu::noinline]] void trim(std::string& text) { text.shrink_to_fit(); }
+
 void clear_and_trim(std::string& text) {
     text.clear();
     if (text.capacity() > kept_capacity_max)
-        text.shrink_to_fit();
+        trim(text);
 }
 
 } // namespace
@@ -42,23 +46,25 @@ request_parser::result request_parser::feed(std::string_view bytes) {
 }
 
 void request_parser::reset() noexcept {
-    if (!plain_)
+    if (!plain_) {
         grammar_.reset();
+        clear_and_trim(shown_);
+    }
     plain_ = !all_by_llhttp_;
+    if (head_.chunked) {
+        clear_and_trim(trailer_text_);
+        trailers_.clear();
+        chunk_extension_bytes_ = 0;
+    }
     asked_ = 0;
     head_.reset();
     clear_and_trim(buffer_);
-    clear_and_trim(trailer_text_);
     partial_line_.clear();
-    trailers_.clear();
     line_start_ = 0;
     body_max_ = limits_->body_bytes_max;
     body_left_ = 0;
     body_received_ = 0;
-    piece_ = {};
-    chunk_extension_bytes_ = 0;
     empty_lines_ = 0;
-    error_ = {};
     state_ = state::request_line;
 }
 
@@ -239,12 +245,26 @@ parse_event request_parser::on_head_line(std::string_view line) {
 
 /// Lets llhttp read the head as far as it has not, to the end of `line`.
 bool request_parser::ask_llhttp(std::string_view line) {
-    if (std::exchange(plain_, false))
+    const bool was_plain = std::exchange(plain_, false);
+    if (was_plain)
         head_.fields.clear(); // it finds them again
-    grammar_.set_base(head_.base);
     grammar_.collect(head_.fields);
-    const char* const from = head_.base + std::exchange(asked_, line_start_ + line.size());
-    return grammar_.execute({from, line.data() + line.size()});
+    const std::size_t from = std::exchange(asked_, line_start_ + line.size());
+    std::string_view text(head_.base + from, asked_ - from);
+    const bool is_first = was_plain || state_ == state::request_line;
+    const std::size_t version = is_first ? text.find("\r\n") - 1 : 0;
+    const bool other_version = is_first && text[version] > '1'; // 1.2 to 1.9 are read as 1.1
+    const bool other_field = state_ == state::fields && shown_differently(line);
+    if (other_version || other_field) {
+        shown_.assign(text);
+        if (other_version)
+            shown_[version] = '1';
+        if (other_field)
+            show_field(shown_.data() + text.size() - line.size(), line.size());
+        text = shown_;
+    }
+    grammar_.set_base(text.data(), from);
+    return grammar_.execute(text);
 }
 
 parse_event request_parser::on_request_line(std::string_view line, std::string_view content) {
@@ -283,7 +303,7 @@ parse_event request_parser::on_head_end(std::string_view line) {
     return parse_event::head;
 }
 
-/// The rules and llhttp must agree where this message ends, or somebody else will not. (What was
+/// The rules and llhttp must agree where this message ends, or another server will not. (What was
 /// plain says nothing about content, so there is none.)
 bool request_parser::framing_agrees(std::string_view last_line) {
     return ask_llhttp(last_line) && grammar_.head_complete() &&

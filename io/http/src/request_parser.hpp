@@ -72,6 +72,9 @@ public:
     [[nodiscard]] const parse_error& error() const noexcept { return error_; }
     /// The whole message has been taken.
     [[nodiscard]] bool complete() const noexcept { return state_ == state::complete; }
+    /// Empty lines that have come before the message, and for a parser that goes on for another.
+    [[nodiscard]] std::size_t empty_lines() const noexcept { return empty_lines_; }
+    void resume_after(std::size_t empty_lines) noexcept { empty_lines_ = empty_lines; }
     /// Something of a request has arrived; false between two messages, even behind stray empty
     /// lines.
     [[nodiscard]] bool started() const noexcept;
@@ -117,6 +120,7 @@ private:
     const bool all_by_llhttp_;
     bool plain_;            // every line so far, so llhttp has seen none of them
     std::size_t asked_ = 0; // in the head: up to where llhttp has read
+    std::string shown_;     // to llhttp, in place of what it does not take
     grammar grammar_;
     request_head head_;
     std::string buffer_;              // the head, when it came in pieces or was kept

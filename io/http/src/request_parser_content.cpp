@@ -4,6 +4,7 @@
 
 #include "head_rules.hpp"
 #include "request_parser.hpp"
+#include "shown_lines.hpp"
 #include "syntax.hpp"
 
 namespace rota::http {
@@ -92,6 +93,11 @@ parse_event request_parser::on_chunk_line(std::string_view line, std::string_vie
     chunk_extension_bytes_ += static_cast<std::size_t>(content.end() - digits_end);
     if (chunk_extension_bytes_ > limits_->chunk_extension_bytes_max) {
         return fail({400, "too many chunk extensions"});
+    }
+    if (std::any_of(digits_end, content.end(), [](char c) { return c == ' ' || c == '\t'; })) {
+        if (!show_chunk_line(content, shown_))
+            return fail({400, "malformed chunk framing"});
+        line = shown_;
     }
     if (!grammar_.execute(line))
         return fail({400, "malformed chunk framing"});

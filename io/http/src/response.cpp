@@ -74,6 +74,28 @@ response response::stream(std::uint64_t length, body_producer producer,
     return answer;
 }
 
+response response::upgrade(std::string_view protocol, connection_taker taker) {
+    if (!taker)
+        throw std::invalid_argument("a connection that is taken over needs a taker");
+    if (protocol.empty())
+        throw std::invalid_argument("a protocol to go on in has a name");
+    response answer;
+    answer.headers_.add("Upgrade", protocol);
+    answer.taker_ = std::make_unique<connection_taker>(std::move(taker));
+    answer.status_ = 101;
+    answer.kind_ = kind::upgrade;
+    return answer;
+}
+
+response response::tunnel(connection_taker taker) {
+    if (!taker)
+        throw std::invalid_argument("a connection that is taken over needs a taker");
+    response answer;
+    answer.taker_ = std::make_unique<connection_taker>(std::move(taker));
+    answer.kind_ = kind::tunnel;
+    return answer;
+}
+
 response response::redirect(std::string_view location, int status) {
     response answer(status);
     answer.headers_.add("Location", location);

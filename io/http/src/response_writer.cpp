@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <rota/http/chunked.hpp>
+
 namespace rota::http {
 namespace {
 
@@ -15,8 +17,8 @@ constexpr std::size_t copied_piece_max = 16'384;
 void response_writer::begin() {
     if (started_)
         return;
+    started_ = true; // even if it throws: half a head may be there
     append_head(wire_.pending(), answer_, policy_.begin_answer(answer_), framing_);
-    started_ = true;
 }
 
 /// Appends what goes before a piece. False if there is nothing to send.
@@ -75,8 +77,7 @@ void response_writer::add_trailer(std::string_view name, std::string_view value)
 
 task<std::exception_ptr> response_writer::run(body_producer* producer) {
     try {
-        task<void> producing = (*producer)(*this);
-        co_await std::move(producing);
+        co_await (*producer)(*this);
         finish();
     } catch (...) {
         co_return std::current_exception();

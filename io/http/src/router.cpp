@@ -104,6 +104,12 @@ router& router::any(std::string_view pattern, handler h) {
     return *this;
 }
 
+router& router::connect(handler h) {
+    connect_ =
+        make_route(method::connect, "", std::make_shared<const handler>(std::move(h)), own());
+    return *this;
+}
+
 router& router::use(middleware function) {
     const auto shared = std::make_shared<const middleware>(std::move(function));
     const auto place = static_cast<std::ptrdiff_t>(own().chain.size());
@@ -126,6 +132,8 @@ router& router::mount(std::string_view prefix, router other) {
     if (prefix.ends_with('/') || detail::parsed_pattern(prefix).wildcard) {
         throw std::invalid_argument("a prefix ends neither in a slash nor in a wildcard");
     }
+    if (other.connect_)
+        throw std::invalid_argument("CONNECT has no path, so it is the outermost router's");
     other.own().outer = &own();
     for (const auto& each : other.scopes_) {
         each->prefix.insert(0, prefix);
@@ -157,8 +165,8 @@ void router::find(http::method method, std::string_view path, route_match& found
         miss(path, found);
 }
 
-/// Notes who answers where no route was found. Kept out of line, so that it costs those nothing for
-/// whom there is one.
+/// Notes what answers where no route was found. Kept out of line, so that it costs nothing where
+/// there is one.
 [[gnu::noinline, gnu::cold]] void router::miss(std::string_view path, route_match& found) const {
     if (!found.allowed.empty()) {
         if (found.allowed.contains(method::get))
@@ -204,17 +212,28 @@ const error_page* router::error_page_for(const request_head& head, const route_m
     return nullptr;
 }
 
+/// For a request that is for a host, or for the server as a whole.
+[[gnu::noinline, gnu::cold]] void router::resolve_pathless(const request_head& head,
+                                                           route_match& found) const {
+    found.scope = &own();
+    found.answer = nullptr;
+    found.page = nullptr;
+    if (head.form == target_form::authority) {
+        found.target = connect_.get();
+        found.page = own().error_page ? &own().error_page : nullptr;
+        return;
+    }
+    found.allowed = methods_;
+    if (methods_.contains(method::get))
+        found.allowed.insert(method::head);
+    found.allowed.insert(method::options);
+}
+
 void router::resolve(request& req, route_match& found) const {
     found.target = nullptr;
     found.allowed = {};
-    if (req.head().form == target_form::asterisk) { // it asks about the server as a whole
-        found.allowed = methods_;
-        if (methods_.contains(method::get))
-            found.allowed.insert(method::head);
-        found.allowed.insert(method::options);
-        found.scope = &own();
-        found.answer = nullptr;
-        found.page = nullptr;
+    if (req.head().form >= target_form::authority) {
+        resolve_pathless(req.head(), found);
         return;
     }
     find(req.method(), req.prepare_path(), found);
@@ -229,10 +248,12 @@ task<response> router::dispatch(request& req, const route_match& match) {
 }
 
 response router::fallback(const request& req, const route_match& match) {
+    if (req.head().form == target_form::authority)
+        return error_answer(match.page, {501, "CONNECT is for proxies"}).close();
     if (match.allowed.empty())
-        return error_answer(match.page, 404, "");
+        return error_answer(match.page, {404, ""});
     response answer =
-        req.method() == method::options ? response(204) : error_answer(match.page, 405, "");
+        req.method() == method::options ? response(204) : error_answer(match.page, {405, ""});
     if (!answer.headers().find("Allow"))
         answer.header("Allow", match.allowed.to_string());
     return answer;

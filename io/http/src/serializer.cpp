@@ -1,14 +1,11 @@
 #include "serializer.hpp"
 
-#include <array>
 #include <charconv>
-#include <cstring>
 #include <limits>
 #include <vector>
 
+#include <rota/http/date.hpp>
 #include <rota/http/status.hpp>
-
-#include "date.hpp"
 
 namespace rota::http {
 namespace {
@@ -104,17 +101,15 @@ void append_head(std::string& out, const response& answer, const exchange& with,
     });
 }
 
-void append_chunk_size(std::string& out, std::size_t size) {
-    std::array<char, 18> line;
-    char* const end = std::to_chars(line.data(), line.data() + 16, size, 16).ptr;
-    std::memcpy(end, "\r\n", 2);
-    out.append(line.data(), end + 2);
-}
-
-void append_last_chunk(std::string& out, const headers& trailers) {
-    out.append("0\r\n");
-    out.append(trailers.wire());
-    out.append("\r\n");
+void append_takeover_head(std::string& out, const response& answer) {
+    if (answer.is_tunnel()) {
+        out.append(status_line(answer.status()));
+    } else {
+        out.append("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n");
+    }
+    if (!answer.headers().has_date())
+        out.append(date_line());
+    out.append(answer.headers().wire()).append("\r\n");
 }
 
 } // namespace rota::http

@@ -37,10 +37,8 @@ enum class content_framing : std::uint8_t {
 void append_head(std::string& out, const response& answer, const exchange& with,
                  content_framing framing, std::string_view content = {});
 
-/// Appends "<size>\r\n"; the data and "\r\n" follow.
-void append_chunk_size(std::string& out, std::size_t size);
-
-/// Appends the last chunk, the trailer fields and the end of the message.
-void append_last_chunk(std::string& out, const headers& trailers);
+/// Appends the head behind which the connection is another protocol's: a status line, the fields
+/// and the empty line, nothing of framing.
+void append_takeover_head(std::string& out, const response& answer);
 
 } // namespace rota::http

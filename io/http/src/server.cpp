@@ -1,38 +1,28 @@
 #include <rota/http/server.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <memory>
+#include <stop_token>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include <rota/check.hpp>
 #include <rota/io/connection.hpp>
+#include <rota/io/end_signals.hpp>
 
 namespace rota::http {
 
-struct server::state {
-    state(io::context& ctx, router served, server_options&& options)
-        : context(ctx), routes(std::move(served)), limits(options.limits),
-          hooks(std::move(options.hooks)),
-          clients(
-              ctx,
-              [this](io::connection client) {
-                  return serve_client(this, std::move(client), session_rest());
-              },
-              io::server_options{.listen = std::move(options.listen),
-                                 .socket = options.socket,
-                                 .max_connections = options.max_connections,
-                                 .drain_timeout = options.drain_timeout,
-                                 .rest_grace = options.limits.drain_grace}) {
-        clients.set_rest_handlers({.resumed =
-                                       [this](io::connection client, io::rest_memo memo) {
-                                           const session_rest before{.wanted = true,
-                                                                     .until = {},
-                                                                     .requests = memo[0],
-                                                                     .bytes_sent = memo[1]};
-                                           return serve_client(this, std::move(client), before);
-                                       },
-                                   .ended = [this](worker& home) { count_gone(home); }});
+namespace {
+
+/// What sessions use, shared with the server object, which may go before they do.
+struct session_shared {
+    session_shared(router&& served, server_options& options)
+        : routes(std::move(served)), limits(options.limits), hooks(std::move(options.hooks)) {
         if (!hooks.on_error) {
             hooks.on_error = [](std::string_view message) {
                 std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
@@ -40,36 +30,120 @@ struct server::state {
         }
     }
 
+    session_shared(const session_shared&) = delete;
+    session_shared& operator=(const session_shared&) = delete;
+    ~session_shared() {
+        ROTA_CHECK(metrics.read().connections_open == 0, "every client has been counted off");
+        ROTA_CHECK(metrics.read().requests_in_flight == 0, "every handler has been counted off");
+    }
+
     /// One that had rested, and has no session to count it.
     void count_gone(const worker& home) noexcept {
         metrics.of_worker(home.index()).connections_open.subtract(1);
     }
 
-    static task<void> serve_client(state* self, io::connection client, session_rest rest) {
-        session_control control;
-        control.draining = self->clients.drain_token();
-        control.metrics = &self->metrics;
-        control.hooks = &self->hooks;
-        control.refusing = &self->refusing;
-        control.rest = &rest;
-        try {
-            control.peer = client.peer().to_string();
-        } catch (const std::system_error&) { // it has gone already
-            if (rest.wanted)
-                self->count_gone(client.home());
-            co_return;
-        }
-        co_await serve_connection(&client, &self->routes, &self->limits, std::move(control));
-        if (rest.wanted)
-            self->clients.rest(std::move(client), rest.until, {rest.requests, rest.bytes_sent});
-    }
-
-    io::context& context;
-    router routes;
+    const router routes;
     const server_limits limits;
     session_hooks hooks;
     server_metrics metrics;
     std::atomic<bool> refusing{false};
+    // Of the io::server; set before it runs.
+    std::stop_token draining;
+    io::server::rest_place clients;
+};
+
+using session_share = std::shared_ptr<session_shared>;
+
+/// What a session has to know again after a rest, in the room that a connection has for it: the
+/// count of requests; and from the top 40 bits of the time, in milliseconds, until which the client
+/// may be idle, 8 of the count of empty lines, 16 of the bytes sent. Counts that do not fit are as
+/// large as can be.
+io::rest_memo memo_of(const session_rest& rest) noexcept {
+    using std::chrono::milliseconds;
+    const auto until = std::chrono::floor<milliseconds>(rest.until.time_since_epoch()).count();
+    const std::uint64_t lines = std::min<std::uint64_t>(rest.empty_lines, 0xff);
+    const std::uint64_t bytes = std::min<std::uint64_t>(rest.bytes_sent, 0xffff);
+    return {rest.requests, static_cast<std::uint64_t>(until) << 24 | lines << 16 | bytes};
+}
+
+session_rest rest_of(io::rest_memo memo) noexcept {
+    const auto until = std::chrono::milliseconds(memo[1] >> 24);
+    return {.wanted = true,
+            .until = std::chrono::steady_clock::time_point(until),
+            .requests = memo[0],
+            .bytes_sent = memo[1] & 0xffff,
+            .empty_lines = memo[1] >> 16 & 0xff};
+}
+
+task<void> serve_client(session_share self, io::connection client, session_rest rest) {
+    worker& home = client.home();
+    try {
+        session_control control;
+        control.draining = self->draining;
+        control.metrics = &self->metrics;
+        control.hooks = &self->hooks;
+        control.refusing = &self->refusing;
+        control.rest = &rest;
+        control.peer = client.peer().to_string();
+        co_await serve_connection(&client, &self->routes, &self->limits, std::move(control));
+    } catch (const std::system_error&) { // it has gone already
+        if (rest.wanted)
+            self->count_gone(home);
+        co_return;
+    } catch (...) {
+        if (rest.wanted)
+            self->count_gone(home);
+        throw;
+    }
+    if (rest.wanted)
+        self->clients.rest(std::move(client), rest.until, memo_of(rest));
+}
+
+/// As serve_client() for one that has rested.
+task<void> resume_client(session_share self, io::connection client, session_rest rest) {
+    worker& home = client.home();
+    try {
+        return serve_client(self, std::move(client), rest);
+    } catch (...) {
+        self->count_gone(home);
+        throw;
+    }
+}
+
+io::server::rest_handlers rest_handlers_of(const session_share& shared) {
+    return {.resumed =
+                [shared](io::connection client, io::rest_memo memo) {
+                    return resume_client(shared, std::move(client), rest_of(memo));
+                },
+            .ended = [shared](worker& home) { shared->count_gone(home); }};
+}
+
+io::server_options options_of(server_options& options) {
+    return {.listen = std::move(options.listen),
+            .socket = options.socket,
+            .max_connections = options.max_connections,
+            .drain_timeout = options.drain_timeout,
+            .rest_grace = options.limits.drain_grace};
+}
+
+} // namespace
+
+struct server::state {
+    state(io::context& ctx, router served, server_options&& options)
+        : context(ctx), sessions(std::make_shared<session_shared>(std::move(served), options)),
+          clients(
+              ctx,
+              [shared = sessions](io::connection client) {
+                  return serve_client(shared, std::move(client), session_rest());
+              },
+              options_of(options)) {
+        sessions->draining = clients.drain_token();
+        sessions->clients = clients.resting();
+        clients.set_rest_handlers(rest_handlers_of(sessions));
+    }
+
+    io::context& context;
+    const session_share sessions;
     io::server clients;
 };
 
@@ -78,21 +152,32 @@ server::server(io::context& ctx, router routes, server_options options)
 
 server::~server() = default;
 
+void server::attach_task(task<void> body, io::attach_options options) {
+    state_->clients.attach(std::move(body), std::move(options));
+}
 task<void> server::run() { return state_->clients.run(); }
 void server::drain() noexcept { state_->clients.drain(); }
-void server::refuse(bool on) noexcept { state_->refusing.store(on, std::memory_order_relaxed); }
+void server::refuse(bool on) noexcept {
+    state_->sessions->refusing.store(on, std::memory_order_relaxed);
+}
 void server::run_until_signalled() { io::run_until_signalled(state_->context, state_->clients); }
+void server::run_until_signalled(io::end_signals& signals) {
+    io::run_until_signalled(state_->context, state_->clients, signals);
+}
 std::stop_token server::drain_token() const noexcept { return state_->clients.drain_token(); }
-metrics_snapshot server::metrics() const noexcept { return state_->metrics.read(); }
+metrics_snapshot server::metrics() const noexcept { return state_->sessions->metrics.read(); }
 std::size_t server::connections() const noexcept { return state_->clients.connections(); }
 std::vector<io::endpoint> server::listening() const { return state_->clients.listening(); }
 
-void serve(router routes, const std::string& address, server_options options,
-           const io::context_options& context) {
-    options.listen.push_back(io::endpoint::parse(address));
-    io::context ctx(context);
-    server serving(ctx, std::move(routes), std::move(options));
-    serving.run_until_signalled();
+int serve(router routes, const std::string& address, server_options options,
+          const io::context_options& context) noexcept {
+    return io::exit_code_of([&] {
+        options.listen.push_back(io::endpoint::parse(address));
+        io::end_signals signals(options.drain_timeout); // around the context, which may hang, too
+        io::context ctx(context);
+        server serving(ctx, std::move(routes), std::move(options));
+        serving.run_until_signalled(signals);
+    });
 }
 
 } // namespace rota::http

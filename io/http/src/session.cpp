@@ -4,9 +4,11 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/check.hpp>
 #include <rota/errors.hpp>
 #include <rota/http/error.hpp>
 #include <rota/routine.hpp>
+#include <rota/yield.hpp>
 
 namespace rota::http {
 namespace {
@@ -19,8 +21,22 @@ constexpr std::size_t sent_piece_max = 131'072;
 /// All that a connection has ever been sent fits into the kernel's buffer if it is no more.
 constexpr std::size_t sent_at_once_max = 16'384;
 
+/// Counts a request whose handler runs.
+class in_flight {
+public:
+    explicit in_flight(worker_counters& counters) noexcept : counters_(counters) {
+        counters_.requests_in_flight.add(1);
+    }
+    in_flight(const in_flight&) = delete;
+    in_flight& operator=(const in_flight&) = delete;
+    ~in_flight() { counters_.requests_in_flight.subtract(1); }
+
+private:
+    worker_counters& counters_;
+};
+
 bool is_small(const response& answer) noexcept {
-    return !answer.streamed() && answer.body().size() <= copied_content_max;
+    return answer.is_whole() && answer.body().size() <= copied_content_max;
 }
 
 } // namespace
@@ -33,13 +49,19 @@ task<void> session::serve() {
             // Here, not in a coroutine of its own: nearly every request comes this way.
             if (!wire_.try_send())
                 co_await wire_.send();
+            unpaid_ = false;
+            if (std::exchange(spent_, false)) {
+                co_await yield();
+                continue;
+            }
             const bool idle = !parser_.started();
             wait_end how = wait_end::peer_ended;
             task<bool> filling = wire_.stream().fill(head_deadline());
+            const std::stop_token& until = idle ? watch_.idle_token() : stop_;
             if (idle)
                 watch_.enter_idle();
             try {
-                const bool more = co_await filling.under(idle ? watch_.idle_token() : stop_);
+                const bool more = co_await filling.under(until);
                 if (more)
                     how = wait_end::arrived;
             } catch (const timed_out&) {
@@ -51,21 +73,25 @@ task<void> session::serve() {
             }
             if (idle)
                 watch_.leave_idle();
-            if (how == wait_end::late && idle && requests_ > 0 && may_rest() &&
-                wire_.buffered().empty()) {
-                begin_rest();
-                co_return;
+            if (how == wait_end::late && idle && requests_ > 0) {
+                if (wire_.still_takes()) { // its last answers: it does not idle
+                    since_ = home_.turn_time();
+                    continue;
+                }
+                if (may_rest() && wire_.buffered().empty()) {
+                    begin_rest();
+                    co_return;
+                }
             }
             if (how != wait_end::arrived)
                 then = co_await end_without_head(how, idle);
             continue;
         }
         if (event == parse_event::error || refuses()) {
-            if (event == parse_event::error) {
+            if (event == parse_event::error)
                 answer_bad_request(parser_.error().status, parser_.error().reason);
-            } else {
+            else
                 answer_refused();
-            }
             consume_head();
             then = progress::close;
             break;
@@ -76,30 +102,33 @@ task<void> session::serve() {
             then = co_await drop_body();
         if (then == progress::go_on)
             then = end_request();
-        if (wire_.pending().size() >= limits_.output_batch_bytes && !wire_.try_send()) {
+        if (wire_.pending().size() >= limits_.output_batch_bytes && !wire_.try_send())
             co_await wire_.send();
-        }
     }
     if (then == progress::gone)
         co_return;
-    if (!wire_.try_send()) {
+    if (!wire_.try_send())
         co_await wire_.send();
-    }
     // So few bytes the kernel takes at once, and nothing of the client's can meet them.
     if (client_is_done_ && sent_earlier_ + wire_.sent() <= sent_at_once_max)
         co_return;
-    co_await wire_.linger();
+    co_await linger();
 }
 
 // --- Reading a head ---
 
 /// Reads as far as what has arrived goes. After `head` its bytes are still in the stream,
-/// head_bytes_ of them; after `error` what is wrong is.
+/// head_bytes_ of them; after `error` what is wrong is. `need_more`, too, if the requests before
+/// have taken all the time that this client has at once: see spent_.
 parse_event session::next_head() {
     for (;;) {
         const std::string_view bytes = wire_.buffered();
         if (bytes.empty())
             return parse_event::need_more;
+        if (std::exchange(unpaid_, false) && home_.spend(answered_)) {
+            spent_ = true;
+            return parse_event::need_more;
+        }
         const auto [event, consumed] = parser_.feed(bytes);
         if (event == parse_event::need_more) {
             wire_.consume(consumed);
@@ -137,28 +166,8 @@ void session::begin_rest() noexcept {
     *control_.rest = {.wanted = true,
                       .until = since_ + limits_.idle_timeout,
                       .requests = requests_,
-                      .bytes_sent = sent_earlier_ + wire_.sent()};
-}
-
-/// A request that came together with the end of the wait, or with the drain, is still served.
-task<session::progress> session::end_without_head(wait_end how, bool idle) {
-    if (how == wait_end::drained) {
-        try {
-            const auto until = home_.now() + limits_.drain_grace;
-            co_await wire_.stream().fill(until);
-        } catch (const timed_out&) { // there is none
-        }
-    }
-    if (!wire_.buffered().empty())
-        co_return progress::go_on;
-    if (idle)
-        co_return progress::gone;
-    if (how == wait_end::late) {
-        answer_bad_request(408, "the request comes too slowly");
-    } else {
-        answer_bad_request(400, "the request ends too early");
-    }
-    co_return progress::close;
+                      .bytes_sent = sent_earlier_ + wire_.sent(),
+                      .empty_lines = parser_.empty_lines()};
 }
 
 // --- Answering ---
@@ -205,20 +214,20 @@ task<session::progress> session::answer_by_dispatch() {
     std::optional<response> answer = std::exchange(ready_, std::nullopt);
     if (!answer) {
         std::exception_ptr error;
-        counters_.requests_in_flight.add(1);
         try {
-            task<response> running = router::dispatch(*request_, match_);
-            response made = co_await std::move(running);
+            const in_flight counted(counters_);
+            response made = co_await router::dispatch(*request_, match_);
             answer.emplace(std::move(made));
         } catch (...) {
             error = std::current_exception();
         }
-        counters_.requests_in_flight.subtract(1);
         if (error)
             answer.emplace(error_answer(failure_of(error), &match_));
     }
     if (answer->streamed())
         co_return co_await send_streamed(&*answer);
+    if (answer->takes_over())
+        co_return co_await hand_over(&*answer);
     if (!parser_.complete() && !body_.failed())
         body_.drop_arrived();
     if (!is_small(*answer))
@@ -238,14 +247,24 @@ bool session::will_drop_rest(const response& answer) {
     return answer.streamed(); // the producer may read it; else nobody knows where its end is
 }
 
+/// Whether this answer is the last: what has arrived when the session sees that the server drains
+/// is still served, but not what a client that pipelines on and on sends meanwhile.
+bool session::is_last_of_drain() noexcept {
+    if (!last_served_)
+        last_served_ = wire_.consumed() + wire_.buffered().size();
+    return wire_.consumed() + head_bytes_ + body_.held() >= *last_served_;
+}
+
 /// Decides whether the connection goes on behind this answer, as its head is about to say.
 exchange session::begin_answer(const response& answer) {
+    ROTA_CHECK(!answer_begun_, "a request is answered once");
+    if constexpr (checks_enabled)
+        answer_begun_ = true;
     const std::uint64_t max = limits_.requests_per_connection_max;
     with_.keep_alive = parser_.head().keep_alive && !answer.closes() && !body_.failed() &&
                        (max == 0 || requests_ + 1 < max) &&
                        choose_framing(answer, with_) != content_framing::until_close;
-    // What has arrived when the server drains is still served; the last of it says so.
-    if (watch_.draining() && wire_.buffered().size() <= head_bytes_ + body_.held())
+    if (watch_.draining() && is_last_of_drain())
         with_.keep_alive = false;
     if (!parser_.complete() && !will_drop_rest(answer))
         with_.keep_alive = false;
@@ -284,9 +303,11 @@ task<session::progress> session::send_streamed(response* answer) {
         co_return progress::go_on;
     }
     response_writer writer(wire_, *answer, *this, framing);
-    counters_.requests_in_flight.add(1);
-    std::exception_ptr error = co_await writer.run(&answer->producer());
-    counters_.requests_in_flight.subtract(1);
+    std::exception_ptr error;
+    {
+        const in_flight counted(counters_);
+        error = co_await writer.run(&answer->producer());
+    }
     if (!error) {
         account(answer->status());
         co_return progress::go_on;
@@ -294,7 +315,7 @@ task<session::progress> session::send_streamed(response* answer) {
     // The client can tell by the missing end; without chunks or a length only by a reset.
     if (writer.started() && framing == content_framing::until_close)
         wire_.stream().abort();
-    const failure what = failure_of(error);
+    const http_error what = failure_of(error);
     if (!writer.started()) {
         append_small(error_answer(what, &match_));
         co_return progress::go_on;
@@ -305,12 +326,13 @@ task<session::progress> session::send_streamed(response* answer) {
 
 /// Answers what could not be read as a request; nothing can follow.
 void session::answer_bad_request(int status, const char* reason) {
-    answer_and_close(error_answer({status, reason}, nullptr));
+    answer_and_close(error_answer(http_error(status, reason), nullptr));
 }
 
 /// Answers a request without a look at what it is about.
 void session::answer_refused() {
-    response busy = error_answer({503, "the server has no room for requests now"}, nullptr);
+    response busy =
+        error_answer(http_error(503, "the server has no room for requests now"), nullptr);
     if (!busy.headers().find("Retry-After"))
         busy.header("Retry-After", "1");
     answer_and_close(busy);
@@ -326,23 +348,26 @@ void session::answer_and_close(const response& answer) {
     account(answer.status());
 }
 
-failure session::failure_of(const std::exception_ptr& error) {
+http_error session::failure_of(const std::exception_ptr& error) {
     return http::failure_of(error, *request_, stop_, wire_.broken(), control_.hooks);
 }
 
 /// What the error page of the route that was found, or of the path, makes of a failure.
-response session::error_answer(failure what, const route_match* found) {
+response session::error_answer(const http_error& what, const route_match* found) {
     try {
         const error_page* const page = routes_.error_page_for(parser_.head(), found);
-        return http::error_answer(page, what.status, what.reason);
+        return http::error_answer(page, what);
     } catch (...) { // the client is to have an answer
         report_page(std::current_exception(), control_.hooks);
-        return http::error_answer(nullptr, what.status, what.reason);
+        const bool own = !what.content_type().empty(); // what is wrong with it, perhaps
+        return http::error_answer(nullptr, own ? http_error(what.status(), "") : what);
     }
 }
 
 void session::account(int status) {
-    const auto took = home_.now() - arrived_;
+    answered_ = home_.now();
+    unpaid_ = true;
+    const auto took = answered_ - arrived_;
     counters_.count_response(status, took);
     if (control_.hooks == nullptr || !control_.hooks->on_access)
         return;
@@ -352,31 +377,6 @@ void session::account(int status) {
     control_.hooks->on_access({control_.peer, name, target, status,
                                wire_.sent() + wire_.pending().size() - sent_before_,
                                std::chrono::duration_cast<std::chrono::microseconds>(took)});
-}
-
-// --- Ending ---
-
-/// Takes what the handler has left of the content out of the way, if that is worth it.
-task<session::progress> session::drop_body() {
-    if (!with_.keep_alive)
-        co_return progress::close;
-    bool dropped = false;
-    try {
-        dropped = co_await body_.drain(limits_.drain_bytes_max);
-    } catch (const http_error&) { // the answer has been given
-    }
-    co_return dropped ? progress::go_on : progress::close;
-}
-
-session::progress session::end_request() noexcept {
-    body_.release();
-    request_.reset();
-    client_is_done_ = !parser_.head().keep_alive && wire_.buffered().empty();
-    parser_.reset();
-    ++requests_;
-    since_ = home_.turn_time();
-    head_begun_ = false;
-    return with_.keep_alive ? progress::go_on : progress::close;
 }
 
 task<void> serve_connection(io::stream* stream, const router* routes, const server_limits* limits,

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <utility>
 
+#include <rota/http/error.hpp>
 #include <rota/http/request.hpp>
 #include <rota/http/response.hpp>
 #include <rota/http/session.hpp>
@@ -37,6 +38,8 @@ public:
         if (control.rest != nullptr && std::exchange(control.rest->wanted, false)) {
             requests_ = control.rest->requests;
             sent_earlier_ = control.rest->bytes_sent;
+            since_ = control.rest->until - limits.idle_timeout;
+            parser_.resume_after(control.rest->empty_lines);
             return;
         }
         counters_.connections.add(1);
@@ -74,21 +77,25 @@ private:
     [[nodiscard]] task<progress> answer_by_dispatch();
     [[nodiscard]] task<progress> send_streamed(response* answer);
     [[nodiscard]] task<progress> send_large(response* answer);
+    [[nodiscard]] task<progress> hand_over(response* answer);
+    [[nodiscard]] task<bool> refuses_takeover(const response* answer);
     void answer_bad_request(int status, const char* reason);
     void answer_refused();
-    [[nodiscard]] response error_answer(failure what, const route_match* found);
+    [[nodiscard]] response error_answer(const http_error& what, const route_match* found);
     void answer_and_close(const response& answer);
     [[nodiscard]] bool refuses() const noexcept {
         return control_.refusing != nullptr && control_.refusing->load(std::memory_order_relaxed);
     }
     void append_small(const response& answer);
     [[nodiscard]] bool will_drop_rest(const response& answer);
+    [[nodiscard]] bool is_last_of_drain() noexcept;
     [[nodiscard]] exchange begin_answer(const response& answer) override;
     void consume_head() noexcept { wire_.consume(std::exchange(head_bytes_, 0)); }
     void account(int status);
-    [[nodiscard]] failure failure_of(const std::exception_ptr& error);
+    [[nodiscard]] http_error failure_of(const std::exception_ptr& error);
 
     // -- ending
+    [[nodiscard]] task<void> linger();
     [[nodiscard]] task<progress> drop_body();
     [[nodiscard]] progress end_request() noexcept;
 
@@ -107,16 +114,22 @@ private:
     std::optional<request> request_;
     route_match match_;
     exchange with_;
+    bool answer_begun_ = false; // known only where checks are on
     time_point arrived_;
     std::uint64_t sent_before_ = 0;
     std::size_t head_bytes_ = 0;    // in the stream, still to be consumed
     std::optional<response> ready_; // made by answer_directly(), but too much for it to send
+    time_point answered_;
+    bool unpaid_ = false; // answered without having waited since: to be counted before the next
+    bool spent_ = false;  // others have their turn before the next
 
     // -- the connection
     std::uint64_t requests_ = 0;
     std::uint64_t sent_earlier_ = 0; // before it rested
     time_point since_;               // when the current waiting for a head began
     bool head_begun_ = false;        // since_ is the time of its first byte
+    // While the server drains: how many bytes of the client's are served in all.
+    std::optional<std::uint64_t> last_served_;
     // It wants no more answers, so it sends no more (RFC 9112 section 9.6), and what of it has been
     // received has been read.
     bool client_is_done_ = false;

@@ -1,11 +1,14 @@
 #include "wire.hpp"
 
+#include <algorithm>
+#include <stop_token>
 #include <system_error>
 #include <utility>
 
 #include <rota/errors.hpp>
+#include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
-#include <rota/with_timeout.hpp>
+#include <rota/timer_wheel.hpp>
 #include <rota/worker.hpp>
 
 namespace rota::http {
@@ -13,6 +16,53 @@ namespace {
 
 /// A buffer that grew beyond this for one batch is given back: idle connections hold little.
 constexpr std::size_t kept_capacity_max = 4'096;
+
+/// So often is looked how a client gets on, in the time that it has.
+constexpr int looks = 8;
+
+/// Requests the stop of a write once the client has been too slow in taking what was sent, or when
+/// `parent` is requested. Under the baton of `home`.
+class slow_client_watch : private timer {
+public:
+    slow_client_watch(worker& home, const std::stop_token& parent, const io::stream& client,
+                      const server_limits& limits)
+        : timer(&fire), home_(home), client_(client), limits_(limits),
+          patience_(limits.send_timeout, home.now(), client.progress().taken), stop_(parent) {
+        arm(limits.send_timeout);
+    }
+    ~slow_client_watch() { home_.timers().disarm(*this); }
+    slow_client_watch(const slow_client_watch&) = delete;
+    slow_client_watch& operator=(const slow_client_watch&) = delete;
+
+    [[nodiscard]] const std::stop_token& token() const noexcept { return stop_.token(); }
+    [[nodiscard]] bool too_slow() const noexcept { return too_slow_; }
+
+private:
+    static void fire(timer& self) noexcept { static_cast<slow_client_watch&>(self).look(); }
+
+    void look() noexcept {
+        const auto left = patience_.look(limits_.send_timeout, limits_.send_rate_min_bytes_per_s,
+                                         home_.now(), client_.progress().taken);
+        if (left > io::send_patience::duration::zero()) {
+            arm(left);
+            return;
+        }
+        too_slow_ = true;
+        stop_.request_stop();
+    }
+
+    void arm(io::send_patience::duration left) noexcept {
+        const io::send_patience::duration step = limits_.send_timeout / looks;
+        home_.timers().arm(*this, deadline_after(home_.now(), std::min(left, step)));
+    }
+
+    worker& home_;
+    const io::stream& client_;
+    const server_limits& limits_;
+    io::send_patience patience_;
+    bool too_slow_ = false;
+    linked_stop<1> stop_;
+};
 
 } // namespace
 
@@ -39,61 +89,94 @@ bool wire::try_send() {
     return true;
 }
 
+bool wire::try_send(std::string_view bytes) {
+    if (!try_send() || !stream_.try_write(bytes))
+        return false;
+    count(bytes.size());
+    return true;
+}
+
 task<void> wire::in_time(task<void> writing) {
+    routine& self = co_await current_routine;
+    const std::stop_token parent = co_await current_stop_token;
+    slow_client_watch watch(self.home(), parent, stream_, limits_);
+    bool slow = false;
     try {
-        co_await with_timeout(limits_.send_timeout, std::move(writing));
+        co_await writing.under(watch.token());
+    } catch (const operation_cancelled&) {
+        slow = watch.too_slow() && !parent.stop_requested();
+        if (!slow)
+            throw;
     } catch (const timed_out&) {
-        stream_.abort();
-        throw;
+        throw; // a deadline of its own
     } catch (const std::system_error&) {
         failed_ = true;
         throw;
     }
+    if (slow) {
+        stream_.abort();
+        throw timed_out();
+    }
 }
 
-task<void> wire::send() {
+bool wire::still_takes() {
+    const io::send_progress progress = stream_.progress();
+    if (progress.left <= 1) { // the end of the stream counts for one
+        patience_.reset();
+        return false;
+    }
+    const auto now = worker::current()->now();
+    if (!patience_) {
+        patience_.emplace(limits_.send_timeout, now, progress.taken);
+        return true;
+    }
+    const auto left = patience_->look(limits_.send_timeout, limits_.send_rate_min_bytes_per_s, now,
+                                      progress.taken);
+    if (left > io::send_patience::duration::zero())
+        return true;
+    stream_.abort();
+    throw timed_out();
+}
+
+task<void> wire::send(io::deadline until) {
     if (try_send())
         co_return;
     const std::size_t size = pending_.size();
-    task<void> writing = stream_.write(std::string_view(pending_));
+    task<void> writing = stream_.write(std::string_view(pending_), until);
     co_await in_time(std::move(writing));
     count(size);
     clear_pending();
 }
 
-task<void> wire::send(std::string_view bytes) {
+task<void> wire::send(std::string_view bytes, io::deadline until) {
     if (!try_send())
-        co_await send();
+        co_await send(until);
     if (!stream_.try_write(bytes)) {
-        task<void> writing = stream_.write(bytes);
+        task<void> writing = stream_.write(bytes, until);
         co_await in_time(std::move(writing));
     }
     count(bytes.size());
 }
 
-task<void> wire::send_owned(std::string bytes) {
+task<void> wire::send_owned(std::string bytes, io::deadline until) {
     if (!try_send())
-        co_await send();
+        co_await send(until);
     const std::size_t size = bytes.size();
-    task<void> writing = stream_.write_owned(std::move(bytes));
+    task<void> writing = stream_.write_owned(std::move(bytes), until);
     co_await in_time(std::move(writing));
     count(size);
 }
 
-task<void> wire::flush() {
-    co_await send();
-    try {
-        co_await stream_.flush();
-    } catch (const std::system_error&) {
-        failed_ = true;
-        throw;
-    }
+task<void> wire::flush(io::deadline until) {
+    co_await send(until);
+    task<void> flushing = stream_.flush(until);
+    co_await in_time(std::move(flushing));
 }
 
-task<void> wire::linger() {
+task<void> wire::linger(std::chrono::milliseconds limit) {
     routine& self = co_await current_routine;
     stream_.shutdown_write();
-    const auto until = self.home().now() + limits_.linger_timeout;
+    auto until = self.home().now() + limit;
     std::uint64_t dropped = 0;
     while (!stream_.peer_closed() && dropped <= limits_.linger_bytes_max) {
         const std::size_t size = buffered().size();
@@ -101,13 +184,18 @@ task<void> wire::linger() {
         consume(size);
         if (size > 0)
             continue;
+        bool late = false;
         try {
             const bool more = co_await stream_.fill(until);
             if (!more)
                 co_return;
         } catch (const timed_out&) {
-            co_return;
+            late = true;
         }
+        if (late && !still_takes())
+            co_return;
+        if (late)
+            until = self.home().now() + limit;
     }
 }
 

@@ -66,7 +66,7 @@ def test_bad_address(program):
     for address in ("nonsense", "127.0.0.1:99999", "127.0.0.1"):
         with Program(program, address) as server:
             equal(server.wait(), 1, address)
-            check(server.output().startswith("rota-echo: "), server.output())
+            check(f'[critical] address "{address}": ' in server.output(), server.output())
 
 
 def test_port_in_use(program):

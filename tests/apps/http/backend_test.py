@@ -56,7 +56,7 @@ def has_io_uring(program):
 
 def test_a_refusal_is_told_once_and_epoll_serves(launcher, program):
     for error, reason in REFUSALS.items():
-        for topology in ("split", "per_worker"):
+        for topology in ("split", "per_worker", "dedicated"):
             with RotaHttp([launcher, error, program], "--topology", topology) as server:
                 serves(server)
                 server.wait_for(f"reactor: epoll, topology {topology}")
@@ -86,7 +86,7 @@ def test_small_rings_will_do(launcher, program):
     """No memory for rings of more than 16 entries: that many are enough."""
     if not has_io_uring(program):
         return
-    for topology in ("split", "per_worker"):
+    for topology in ("split", "per_worker", "dedicated"):
         command = [launcher, "ENOMEM", "--above", "16", program]
         with RotaHttp(command, "--backend", "io_uring", "--topology", topology) as server:
             serves(server)
@@ -96,7 +96,7 @@ def test_small_rings_will_do(launcher, program):
 def test_any_limit_of_locked_memory_will_do(_, program):
     """What is left of a trial's memory, and the rings after the first, count, too."""
     for kib in (0, 16, 64, 96, 128, 192, 256):
-        for topology in ("split", "per_worker"):
+        for topology in ("split", "per_worker", "dedicated"):
             with RotaHttp([sys.executable, "-c", UNPRIVILEGED, str(kib * 1024), program],
                           "--workers", "4", "--topology", topology) as server:
                 serves(server)

@@ -6,6 +6,7 @@ usage: console_test.py <rota-http> [options of rota-http...]
 
 import json
 import random
+import re
 import signal
 import socket
 import sys
@@ -21,6 +22,19 @@ REFUSE_FEED = """
 const ask = window.fetch;
 window.fetch = (path, options) => String(path).includes("debug/live")
   ? Promise.resolve(new Response("not for you", {status: 403})) : ask(path, options);
+"""
+SHOWN = """
+return [...document.querySelectorAll("#job-rows .payload > :first-child")]
+  .map((e) => e.textContent);
+"""
+# Answers what is asked, and keeps the question where it can be read.
+CONFIRM = """
+const [answer] = arguments;
+document.getElementById("asked")?.remove();
+const asked = document.createElement("p");
+asked.id = "asked";
+document.body.append(asked);
+window.confirm = (text) => { asked.textContent = text; return answer; };
 """
 UNLABELLED = """
 return [...document.querySelectorAll("input, select, textarea, button, a")]
@@ -137,7 +151,7 @@ def test_data_is_text(chromium, server):
     chromium.click("#take-submit")
     chromium.wait_text("#taken-rows", "<img src=x")
     chromium.click("#states label:last-child")
-    chromium.wait_text("#job-rows", r"error: <img src=x")
+    chromium.wait_text("#job-rows", r"failed \d\d:\d\d:\d\d, error: <img src=x")
     equal(chromium.run("return [window.hit ?? 0, document.querySelectorAll('main img').length,"
                        "document.querySelectorAll('script').length]"), [0, 0, 1])
     chromium.click("#job-rows button")  # tried again, it is queued
@@ -176,6 +190,114 @@ def test_pages_pause_and_json(chromium, server):
     check_log(chromium)
 
 
+def test_payloads_as_they_are(chromium, server):
+    payloads = ('{"n":12345678901234567890,"x":1.10,"a":[1.0,2e5,"\\u00e9]"]}', "0.10", "-0", "[]",
+                '{"b":1,"a":{"}":[]}}', "null", '"12"', '"a\\nb"')
+    for payload in payloads:
+        answer = server.request("POST", "/v1/queues/exact/jobs", '{"payload":%s}' % payload)
+        equal(answer.status, 201)
+    written = re.findall(rb'"payload":(.*?),"state"', server.get("/v1/queues/exact/jobs").body)
+    equal(len(written), len(payloads))
+    texts = [text.decode() for text in written]
+    texts[-2:] = ["12", "a\nb"]  # texts are shown as texts
+    open_console(chromium, server, "exact")
+    chromium.wait_text("#job-rows", "12345678901234567890")
+    equal(chromium.run(SHOWN), texts)
+    chromium.wait_text("#job-rows tr:nth-child(7) .payload", r"^12\s+text$")
+    chromium.cdp("Browser.grantPermissions",
+                 permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    for row in (0, 6):
+        chromium.click(f"#job-rows tr:nth-child({row + 1}) button")
+        chromium.wait_text(f"#job-rows tr:nth-child({row + 1}) button", "^Copied$")
+        equal(chromium.run("return navigator.clipboard.readText()"), texts[row])
+    # Keys that say nothing new, though members are in another order.
+    keys = chromium.run("return [...document.querySelectorAll('#job-rows td:nth-child(2)')]"
+                        ".map((e) => e.innerText)")
+    equal(keys, ["= payload"] * len(payloads))
+    chromium.run("document.getElementById('take-max').value = 8")
+    chromium.click("#take-submit")
+    chromium.wait_text("#taken-rows", "12345678901234567890")
+    equal(chromium.run(SHOWN.replace("job-rows", "taken-rows")), texts)
+    check_log(chromium)
+
+
+def let_die(server, name, count, of):
+    """Adds jobs to a queue, and lets the first of them die."""
+    path = f"/v1/queues/{name}"
+    server.request("PUT", path, json.dumps({"max_attempts": 1}))
+    for i in range(of):
+        server.post_json(f"{path}/jobs", {"payload": i})
+    jobs = server.post_json(f"{path}/take", {"max": count}).json()["jobs"]
+    server.post_json(f"{path}/ack", {"retries": [job["lease_id"] for job in jobs]})
+
+
+def test_the_dead_in_bulk_and_a_purge(chromium, server):
+    let_die(server, "bulk", 12, of=15)
+    open_console(chromium, server, "bulk")
+    chromium.wait_text("#queue-list", r"bulk\s+12 dead")
+    equal(chromium.text("#dead-all"), "")
+    chromium.click("#states label:last-child")
+    chromium.wait_text("#dead-all", "Retry all dead")
+    for button, question, done in (
+            ("#dead-retry", "all 12 jobs .* again", "^Queued 12 jobs again.$"),
+            ("#purge", r"15 jobs of \"bulk\" \(15 queued\)\?$", "^Removed 15 jobs.$")):
+        chromium.run(CONFIRM, False)
+        chromium.click(button)
+        chromium.wait_text("#asked", question)
+        said = "#dead-done" if button == "#dead-retry" else "#queue-done"
+        equal(chromium.text(said), "")
+        chromium.run(CONFIRM, True)
+        chromium.click(button)
+        chromium.wait_text(said, done)
+    counts = server.get("/v1/queues/bulk").json()["counts"]
+    equal((counts["dead"], counts["queued"]), (0, 0))
+    let_die(server, "bulk", 1, of=3)
+    server.post_json("/v1/queues/bulk/take", {})
+    chromium.wait_text("#dead-all", "Delete all dead")
+    chromium.click("#purge")
+    chromium.wait_text("#asked", r"2 jobs .*1 queued, 1 dead\)\? The 1 in progress stay.$")
+    chromium.wait_text("#queue-done", "^Removed 2 jobs.$")
+    chromium.click("#purge")
+    chromium.wait_text("#queue-done", "^There is nothing to remove. The 1 in progress stay.$")
+    check_log(chromium)
+
+
+def test_the_dead_are_deleted(chromium, server):
+    let_die(server, "gone", 3, of=3)
+    open_console(chromium, server, "gone")
+    chromium.click("#states label:last-child")
+    chromium.wait_text("#dead-all", "Delete all dead")
+    chromium.run(CONFIRM, True)
+    chromium.click("#dead-delete")
+    chromium.wait_text("#asked", 'all 3 jobs of "gone" that are dead')
+    chromium.wait_text("#dead-done", "^Removed 3 jobs.$")
+    chromium.wait_text("#jobs-none", "^No job is dead.$")
+
+
+def test_queues_in_trouble_come_first(chromium, server):
+    for name in ("a-idle", "b-busy", "c-paused"):
+        server.post_json(f"/v1/queues/{name}/jobs", {"payload": 1})
+    idle = server.post_json("/v1/queues/a-idle/take", {}).json()["jobs"][0]
+    server.post_json("/v1/queues/a-idle/ack", {"acks": [idle["lease_id"]]})
+    server.request("POST", "/v1/queues/c-paused/pause")
+    chromium.open("about:blank")
+    chromium.open(f"http://127.0.0.1:{server.port}/")
+    chromium.wait_text("#queue-list", r"c-paused\s+paused\s+1 queued\s[^]*"
+                       r"b-busy\s+1 queued\s+oldest [^]*a-idle\s+0 queued\s+none waits")
+    order = chromium.run("return [...document.querySelectorAll('main > section, main > h2')]"
+                         ".map((e) => e.id || e.className)")
+    equal(order[:3], ["queues", "server-title", "tiles"])
+    # A trend grows while the page is open, of the open queue in large.
+    chromium.click("#queue-list [data-queue='b-busy']")
+    chromium.wait_text("#trend-queued-note", "^1, at most 1$")
+    for i in range(4):
+        server.post_json("/v1/queues/b-busy/jobs", {"payload": f"more {i}"})
+    chromium.wait_text("#trend-queued-note", "^5, at most 5$")
+    check(chromium.run("return document.querySelector('#trend-queued .line').getAttribute('d')"),
+          "the past is drawn")
+    check_log(chromium)
+
+
 def test_labels_and_a_narrow_window(chromium, server):
     open_console(chromium, server, "letters")
     equal(chromium.run(UNLABELLED), [])
@@ -210,8 +332,11 @@ def test_server_goes_and_comes_back(chromium, server):
         chromium.wait_text("#state-text", "^no connection$")
         chromium.click("#add-form button")
         chromium.wait_text("#add-problem", "does not answer")
+        chromium.wait_text("#queue-stale", r"^As it was at \d\d:\d\d:\d\d: the server does not")
+        chromium.wait_text("#counts", r"Queued\s+1\s")
     with RotaHttp(program, *options, port=port) as second:
         chromium.wait_text("#state-text", "^live$")
+        chromium.wait_text("#queue-stale", "^$")
         chromium.wait_text("#announce", "started anew")
         equal(chromium.text("#banner"), "")
         chromium.wait_text("#jobs-none", "^No job is queued.$")  # they lived in memory
@@ -220,6 +345,27 @@ def test_server_goes_and_comes_back(chromium, server):
         second.post_json("/v1/queues/mail/jobs", {"payload": "after"})
         chromium.wait_text("#job-rows", "after")
         chromium.wait_text("#events", r"^\d\d:\d\d:\d\d\s+added\s+job 1")
+
+
+def test_another_queue_while_the_server_is_gone(chromium, server):
+    port = free_port()
+    program, *options = server.started_as
+    with RotaHttp(program, *options, port=port) as first:
+        first.post_json("/v1/queues/mail/jobs", {"payload": "before"})
+        open_console(chromium, first, "mail")
+        chromium.wait_text("#counts", r"Queued\s+1\s")
+        chromium.wait_text("#job-rows", "before")
+        first.signal(signal.SIGKILL)
+        first.wait()
+        chromium.wait_text("#banner", "No connection")
+        chromium.run("location.hash = '#queue=another'")
+        chromium.wait_text("#queue-name", "^another$")
+        chromium.wait_text("#queue-stale", "^Nothing is known of this queue yet.$")
+        equal(chromium.text("#counts") + chromium.text("#job-rows"), "")
+        check(chromium.run("return document.getElementById('purge').disabled"), "nothing to purge")
+    with RotaHttp(program, *options, port=port):
+        chromium.wait_text("#counts", r"Queued\s+0\s")
+        equal(chromium.text("#queue-stale"), "")
 
 
 def main():

@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+import prometheus
 from programs import check, equal, eventually, run_tests
 from rota_http import RotaHttp, read_answer
 
@@ -122,6 +123,7 @@ def test_stream(server):
 
 def test_echo(server):
     answer = server.request("POST", "/echo", b"text", {"Content-Type": "text/x-any; a=b"})
+    equal(answer.headers["X-Content-Type-Options"], "nosniff")
     equal((answer.status, answer.body), (200, b"text"))
     equal(answer.headers["Content-Type"], "text/x-any; a=b")
     equal(server.request("POST", "/echo", b"").body, b"")
@@ -227,6 +229,12 @@ def test_health(server):
     equal(server.get("/healthz").status, 200)
 
 
+def test_readiness(server):
+    answer = server.get("/readyz")
+    equal((answer.status, answer.json()), (200, {"ready": True}))
+    equal(answer.headers["Content-Type"], "application/json")
+
+
 def test_metrics(server):
     def value(name):
         text = server.get("/metrics").body.decode()
@@ -234,6 +242,9 @@ def test_metrics(server):
         equal(len(found), 1, f"{name} in\n{text}")
         return float(found[0])
 
+    text = server.get("/metrics").body.decode()
+    for name in ("rota_store_up", "rota_store_call_duration_seconds_sum", "rota_jobs_age_seconds"):
+        check(name in prometheus.parse(text), name)
     before = value('rota_http_requests_total{class="2xx"}')
     for _ in range(5):
         server.get("/json")
@@ -252,6 +263,9 @@ def test_tasks(server):
                        if (task["name"], task["what"]) == ("client", "sleep"))
         check(re.search(r"\.[ch]pp:\d+$", sleeper["where"]), sleeper)
         check(sleeper["function"] and sleeper["since_ms"] >= 0 and sleeper["id"] > 0, sleeper)
+        group = next(wait for wait in tasks["waits"] if wait["where"] == sleeper["where"])
+        check(group["what"] == "sleep" and sleeper["id"] in group["ids"], group)
+        check(group["count"] >= 1 and group["longest_ms"] >= sleeper["since_ms"], group)
         check(sleeper["worker"] in [worker["index"] for worker in tasks["workers"]], tasks)
 
 

@@ -6,7 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "json/document.hpp"
+#include <rota/json/document.hpp>
 
 using namespace rota_http;
 using namespace std::chrono_literals;
@@ -23,9 +23,9 @@ rota::blocked_routine waiting(std::string name, std::uint32_t line,
             .since = since};
 }
 
-std::vector<json::value> elements(const json::document& doc, const char* name) {
-    std::vector<json::value> all;
-    doc.root().member(name)->each_element([&](json::value v) { all.push_back(v); });
+std::vector<rota::json::value> elements(const rota::json::document& doc, const char* name) {
+    std::vector<rota::json::value> all;
+    doc.root().member(name)->each_element([&](rota::json::value v) { all.push_back(v); });
     return all;
 }
 
@@ -57,8 +57,10 @@ TEST_CASE("a counter that is summed up later than another does not run backwards
 TEST_CASE("who waits for the same is one group") {
     const auto now = std::chrono::steady_clock::now();
     const std::vector<wait_group> groups =
-        group_waits({waiting("late", 7, now - 9s), waiting("client", 3, now - 1s),
-                     waiting("client", 3, now - 2s), waiting("client", 4, now + 1s)},
+        group_waits({{{waiting("late", 7, now - 9s)}},
+                     {{waiting("client", 3, now - 1s)}}, // a timer each
+                     {{waiting("client", 3, now - 2s)}},
+                     {{waiting("client", 4, now + 1s)}}},
                     now);
     REQUIRE(groups.size() == 3);
     CHECK(groups[0].name == "client");
@@ -74,18 +76,19 @@ TEST_CASE("a look as JSON") {
     const auto now = std::chrono::steady_clock::now();
     live_look before{.at = now - 2s};
     before.seen.http.requests = 100;
-    live_look look{.at = now, .started_ms = 12};
+    live_look look{.at = now, .started_ms = 12, .now_ms = 50'000};
     look.seen.http.requests = 300;
     look.seen.http.connections_open = 4;
     look.seen.http.latency_counts[1] = 10;
-    look.seen.queues.push_back({.name = "mail", .counts = {.queued = 2, .in_progress = 1}});
+    look.seen.queues.push_back(
+        {.name = "mail", .counts = {.queued = 2, .in_progress = 1}, .oldest = 20'000});
     look.tasks.routines = 9;
     look.tasks.workers = {{.index = 3, .connections = 2, .runnable = 5}};
-    look.tasks.blocked = {waiting("<b>\n", 1, now - 1s)};
+    look.tasks.waits = {{{waiting("<b>\n", 1, now - 1s)}}};
 
     const std::string text = live_text(look, &before);
     CHECK(text.find('\n') == std::string::npos); // one line: an event's data
-    const json::document doc = json::document::parse(text);
+    const rota::json::document doc = rota::json::document::parse(text);
     const auto rates = doc.root().member("rates");
     CHECK(rates->member("requests_per_s")->integer() == 100);
     CHECK(rates->member("p50_us")->integer() == 75);
@@ -95,12 +98,34 @@ TEST_CASE("a look as JSON") {
     CHECK(elements(doc, "workers").at(0).member("runnable")->integer() == 5);
     CHECK(elements(doc, "waits").at(0).member("name")->string() == "<b>\n");
     CHECK(elements(doc, "queues").at(0).member("in_progress")->integer() == 1);
+    CHECK(elements(doc, "queues").at(0).member("oldest_age_ms")->integer() == 30'000);
+    CHECK(doc.root().member("now_ms")->integer() == 50'000);
 
     std::string rates_text;
     const std::string first_text = live_text(look, nullptr);
-    const json::document first = json::document::parse(first_text);
+    const rota::json::document first = rota::json::document::parse(first_text);
     first.root().member("rates")->append_text(rates_text);
     CHECK(rates_text == "null");
+}
+
+TEST_CASE("of very many queues those in trouble are told of") {
+    live_look look{.now_ms = 10'000};
+    for (int i = 0; i < 500; ++i) {
+        jobs::queue_info queue{.name = std::to_string(i)};
+        if (i == 450)
+            queue.counts.dead = 1;
+        if (i >= 300 && i < 350)
+            queue.oldest = 1'000 + i;
+        look.seen.queues.push_back(std::move(queue));
+    }
+    const std::string text = live_text(look, nullptr);
+    const rota::json::document doc = rota::json::document::parse(text);
+    const auto told = elements(doc, "queues");
+    REQUIRE(told.size() == live_queues_max);
+    CHECK(told[0].member("queue")->string() == "450");
+    CHECK(told[1].member("queue")->string() == "300"); // the oldest job
+    CHECK(told[50].member("queue")->string() == "349");
+    CHECK(told[51].member("queue")->string() == "0");
 }
 
 TEST_CASE("a look is bounded") {
@@ -108,10 +133,10 @@ TEST_CASE("a look is bounded") {
     live_look look{.at = now};
     for (std::uint32_t i = 0; i < 500; ++i) {
         look.seen.queues.push_back({.name = std::to_string(i)});
-        look.tasks.blocked.push_back(waiting("w", i, now));
+        look.tasks.waits.push_back({{waiting("w", i, now)}});
     }
     const std::string text = live_text(look, nullptr);
-    const json::document doc = json::document::parse(text);
+    const rota::json::document doc = rota::json::document::parse(text);
     CHECK(elements(doc, "queues").size() == live_queues_max);
     CHECK(elements(doc, "waits").size() == live_groups_max);
     CHECK(doc.root().member("queues_total")->integer() == 500);

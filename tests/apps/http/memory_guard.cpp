@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rota/inline_scheduler.hpp>
@@ -14,7 +16,21 @@
 using namespace rota_http;
 using namespace std::chrono_literals;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
 namespace {
+
+#ifdef SANITIZED
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
 
 /// A guard with a ceiling of 800 bytes, and what it has done.
 struct guarded {
@@ -124,4 +140,24 @@ TEST_CASE("the memory that there is, is the least of all limits") {
     root.write("/sys/fs/cgroup/memory.max", "700000\n");
     CHECK(memory_allowed(root.path.string()) == 700'000);
     CHECK(memory_allowed() <= all);
+}
+
+TEST_CASE("the memory that there is, is no more than the limits of the process leave") {
+    if (sanitized)
+        SKIP("a sanitizer maps more than these limits for itself");
+    for (const auto limit : {RLIMIT_AS, RLIMIT_DATA}) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            constexpr std::uint64_t most = std::uint64_t{450} << 20;
+            rlimit now{};
+            ::getrlimit(limit, &now);
+            now.rlim_cur = most;
+            ::setrlimit(limit, &now);
+            const std::uint64_t allowed = memory_allowed();
+            ::_exit(allowed <= most && allowed >= most / 4 ? 0 : 1);
+        }
+        int status = -1;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        CHECK(status == 0);
+    }
 }

@@ -51,6 +51,11 @@ TEST_CASE("every option is read") {
                      "/tmp/x",
                      "--port-file",
                      "p",
+                     "--allowed-host",
+                     "a.example",
+                     "b.example:81",
+                     "--token-file",
+                     "t",
                      "--workers",
                      "3",
                      "--topology",
@@ -70,6 +75,8 @@ TEST_CASE("every option is read") {
                      "500ms",
                      "--send-timeout",
                      "3",
+                     "--send-rate-min",
+                     "1K",
                      "--drain-timeout",
                      "0",
                      "--stall-limit",
@@ -91,7 +98,10 @@ TEST_CASE("every option is read") {
     CHECK(s.port == 0);
     CHECK(s.unix_path == "/tmp/x");
     CHECK(s.port_file == "p");
+    CHECK(s.allowed_hosts == std::vector<std::string>{"a.example", "b.example:81"});
+    CHECK(s.token_file == "t");
     CHECK(s.workers == 3);
+    CHECK(s.workers_max == 0);
     CHECK(s.topology == rota::io::topology::per_worker);
     CHECK(s.backend == rota::io::backend_kind::epoll);
     CHECK(s.max_connections == 7);
@@ -101,6 +111,7 @@ TEST_CASE("every option is read") {
     CHECK(s.body_timeout == 2min);
     CHECK(s.idle_timeout == 500ms);
     CHECK(s.send_timeout == 3s);
+    CHECK(s.send_rate_min == 1024);
     CHECK(s.drain_timeout == 0s);
     CHECK(s.stall_limit == 0s);
     CHECK(s.store == "sqlite:/tmp/jobs.db");
@@ -112,6 +123,13 @@ TEST_CASE("every option is read") {
     CHECK(s.no_console);
 }
 
+TEST_CASE("a range of workers") {
+    const reading r({"--workers", "2-16"});
+    REQUIRE_FALSE(r.code);
+    CHECK(r.result.workers == 2);
+    CHECK(r.result.workers_max == 16);
+}
+
 TEST_CASE("what is wrong is told in one line") {
     const std::vector<std::vector<const char*>> wrong{{"--port", "x"},
                                                       {"--port", "70000"},
@@ -120,6 +138,8 @@ TEST_CASE("what is wrong is told in one line") {
                                                       {"--nonsense"},
                                                       {"word"},
                                                       {"--workers", "257"},
+                                                      {"--workers", "4-2"},
+                                                      {"--workers", "1-"},
                                                       {"--topology", "ring"},
                                                       {"--backend", "kqueue"},
                                                       {"--log-level", "loud"},
@@ -131,6 +151,9 @@ TEST_CASE("what is wrong is told in one line") {
                                                       {"--max-memory", "1M"},
                                                       {"--max-connections", "0"},
                                                       {"--host", "not an address"},
+                                                      {"--allowed-host"},
+                                                      {"--allowed-host", "http://a.example"},
+                                                      {"--token-file"},
                                                       {"--store", "sqlite:"},
                                                       {"--store", "postgres"},
                                                       {"--lease", "-5s"}};
@@ -149,7 +172,11 @@ TEST_CASE("help and version") {
     const reading help({"--help"});
     CHECK(help.code == 0);
     CHECK(help.out.find("Examples:") != std::string::npos);
-    CHECK(help.out.find("--drain-timeout TIME=10s") != std::string::npos);
+    // The default behind the option: "=10s" or " [10s]", as CLI11's version has it.
+    const std::size_t option = help.out.find("--drain-timeout TIME");
+    REQUIRE(option != std::string::npos);
+    const std::string line = help.out.substr(option, help.out.find('\n', option) - option);
+    CHECK(line.find("10s") != std::string::npos);
     CHECK(help.err.empty());
     const reading version({"--version"});
     CHECK(version.code == 0);

@@ -50,3 +50,24 @@ TEST_CASE("what is shown can be read again") {
     CHECK(parse_duration(to_text(1500ms)) == 1500ms);
     CHECK(parse_bytes(bytes_to_text(65'536)) == 65'536);
 }
+
+TEST_CASE("workers") {
+    const auto read = [](const char* text, std::size_t least, std::size_t most) {
+        CAPTURE(text);
+        const auto range = parse_workers(text);
+        REQUIRE(range);
+        CHECK(range->least == least);
+        CHECK(range->most == most);
+    };
+    read("0", 0, 0);
+    read("4", 4, 0);
+    read("256", 256, 0);
+    read("1-8", 1, 8);
+    read("3-3", 3, 3);
+    read("1-256", 1, 256);
+    for (const char* text : {"", "-", "-1", "1-", "1-0", "8-1", "0-8", "1-257", "257", "1-2-3",
+                             "1 - 8", "1-8 ", "x", "1.5"}) {
+        CAPTURE(text);
+        CHECK_FALSE(parse_workers(text));
+    }
+}

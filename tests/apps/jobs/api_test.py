@@ -57,7 +57,8 @@ class Queue:
         before = self.server.blocked("jobs::take")
         client = self.server.connect()
         body = json.dumps({"wait_ms": 60000, **order}).encode()
-        client.sendall(b"POST %s/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        client.sendall(b"POST %s/take HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Content-Type: application/json\r\n"
                        b"Content-Length: %d\r\n\r\n%s" % (self.path.encode(), len(body), body))
         eventually(lambda: self.server.blocked("jobs::take") == before + 1,
                    "the take waits")
@@ -164,7 +165,8 @@ def test_an_answer_that_cannot_be_written_returns_its_jobs(server):
         queue.add("x" * 200_000, key=str(i))
     with server.connect() as client:
         body = b'{"max": 1000}'
-        client.sendall(b"POST %s/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        client.sendall(b"POST %s/take HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Content-Type: application/json\r\n"
                        b"Content-Length: %d\r\n\r\n%s" % (queue.path.encode(), len(body), body))
         client.recv(1)  # the answer has begun; the rest does not fit in what the kernel holds
         equal(queue.show()["counts"]["in_progress"], 50)

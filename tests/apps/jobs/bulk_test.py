@@ -14,7 +14,7 @@ import threading
 from programs import PATIENCE_S, check, equal, eventually, run_tests
 from rota_http import RotaHttp
 
-HEAD = (b"POST /v1/queues/%s/jobs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+HEAD = (b"POST /v1/queues/%s/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         b"Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n")
 LINES = 200_000
 UNREAD_LINES_MAX = 2_000_000  # far more than fit into the kernel's buffers (tcp_rmem in tcp(7))
@@ -166,7 +166,8 @@ def test_a_client_that_goes_in_the_midst_of_its_lines(server):
 def test_an_expectation_is_answered_first(server):
     body = b'{"payload":1}\n'
     with server.connect() as client:
-        client.sendall(b"POST /v1/queues/expect/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n"
+        client.sendall(b"POST /v1/queues/expect/jobs HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Content-Length: %d\r\n"
                        b"Content-Type: application/x-ndjson\r\nExpect: 100-continue\r\n"
                        b"Connection: close\r\n\r\n" % len(body))
         equal(client.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")

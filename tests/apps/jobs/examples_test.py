@@ -59,7 +59,7 @@ class Examples:
 
 def test_producer_and_consumer(examples):
     with examples.start("producer", "letters") as producer:
-        producer.wait_for("lines:3")
+        producer.wait_for("lines:3.*\n")
         equal(producer.output(), ADDED, "what the producer says first")
         with examples.start("consumer", "letters", "3") as consumer:
             equal(consumer.wait(), 0, consumer.output())

@@ -81,8 +81,9 @@ def test_leases_of_ones_own_length_and_extensions(server):
 def test_settings(server):
     queue = Queue(server)
     shown = put(queue, max_jobs=2, max_attempts=5, lease_ms=7_000, payload_bytes_max=10)
+    usual = {"after": None, "initial_ms": None, "factor": None, "max_ms": None}
     equal(shown["settings"], {"max_jobs": 2, "max_attempts": 5, "lease_ms": 7000,
-                              "payload_bytes_max": 10, "paused": False})
+                              "payload_bytes_max": 10, "paused": False, "backoff": usual})
     problem(queue.add("x" * 11), 413, "payload_too_large")
     queue.add("x" * 10)
     queue.add(2)
@@ -111,6 +112,25 @@ def test_pause_resume_purge(server):
     equal(queue.list("queued") + queue.list("delayed"), [])
 
 
+def test_queues_are_listed_in_pages(server):
+    names = [Queue(server).name for _ in range(5)]
+    for name in names:
+        server.request("PUT", f"/v1/queues/{name}", "{}", JSON)
+    whole = server.get("/v1/queues").json()
+    equal(list(whole), ["queues"], "all of them, and no more to come")
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = server.get(f"/v1/queues?limit=2&cursor={cursor}").json()
+        check(0 < len(page["queues"]) <= 2, page)
+        seen += page["queues"]
+        cursor = page.get("next_cursor")
+    listed = [queue["queue"] for queue in seen]
+    equal(listed, [queue["queue"] for queue in whole["queues"]])
+    check(set(names) <= set(listed), "those that were made are listed")
+    for wrong in ("limit=0", "limit=10001", "limit=x", "cursor=a%20b", "after=a"):
+        problem(server.get(f"/v1/queues?{wrong}"), 400, "invalid_request")
+
+
 def test_settings_that_were_shown_can_be_put_back(server):
     queue = Queue(server)
     post(queue, "pause", None)
@@ -118,31 +138,6 @@ def test_settings_that_were_shown_can_be_put_back(server):
     shown = queue.show()
     equal(put(queue, **{**shown["settings"], "lease_ms": 9})["paused"], True)
     equal(put(queue, **shown["settings"]), shown)
-
-
-def test_the_dead(server):
-    queue = Queue(server)
-    put(queue, max_attempts=1)
-    for i in range(3):
-        queue.add(i)
-    for job in queue.take(max=3):
-        queue.ack([], [job["lease_id"]])
-    equal(queue.take(), [])
-    answer = server.get(f"{queue.path}/dead?limit=2").json()
-    equal([job["key"] for job in answer["jobs"]], ["0", "1"])
-    answer = server.get(f"{queue.path}/dead?limit=2&cursor={answer['cursor']}").json()
-    equal(([job["key"] for job in answer["jobs"]], "cursor" in answer), (["2"], False))
-    dead = answer["jobs"][0]["id"]
-    equal(post(queue, f"dead/{dead}/retry", None).json(), {"id": dead, "state": "queued"})
-    problem(post(queue, f"dead/{dead}/retry", None), 404, "unknown_job")
-    (job,) = queue.take()
-    equal((job["id"], job["attempt"]), (dead, 1))
-    there = queue.add(0)
-    equal(there.status, 201)  # the dead hold no key
-    answer = post(queue, "dead/1/retry", None)
-    problem(answer, 409, "duplicate")
-    equal([answer.json()[name] for name in ("existing_id", "state")],
-          [there.json()["id"], "queued"])
 
 
 def test_one_job(server):
@@ -281,7 +276,7 @@ def raw(server, text, more=b""):
 def test_content_that_cannot_be_read_is_a_problem(server):
     queue = Queue(server)
     for what in ("take", "jobs"):
-        head = f"POST {queue.path}/{what} HTTP/1.1\nHost: x\n"
+        head = f"POST {queue.path}/{what} HTTP/1.1\nHost: localhost\n"
         problem(raw(server, head + "Content-Length: 1048577\n\n"), 413, "content_too_large")
         chunked = head + "Transfer-Encoding: chunked\n\n"
         problem(raw(server, chunked + "x\n"), 400, "bad_request")
@@ -296,14 +291,14 @@ def test_what_is_no_request_is_a_problem(server):
     line = "GET /v1/queues HTTP/1.1\n"
     for status, code, text in (
             (400, "bad_request", line + "\n"),
-            (400, "bad_request", line.replace("queues", "%zz") + "Host: x\n\n"),
-            (417, "expectation_failed", line + "Host: x\nExpect: all\n\n"),
+            (400, "bad_request", line.replace("queues", "%zz") + "Host: localhost\n\n"),
+            (417, "expectation_failed", line + "Host: localhost\nExpect: all\n\n"),
             (431, "request_header_fields_too_large", line + "a: b\n" * 100_000),
-            (501, "not_implemented", "FETCH /v1/queues HTTP/1.1\nHost: x\n\n"),
-            (505, "http_version_not_supported", "GET /v1/queues HTTP/3.0\nHost: x\n\n")):
+            (501, "not_implemented", "FETCH /v1/queues HTTP/1.1\nHost: localhost\n\n"),
+            (505, "http_version_not_supported", "GET /v1/queues HTTP/3.0\nHost: localhost\n\n")):
         problem(raw(server, text), status, code)
     for status, text in ((400, "?\n"), (414, f"GET /v1/{'q' * 100_000}"),
-                         (501, "FETCH /v1x HTTP/1.1\nHost: x\n\n")):
+                         (501, "FETCH /v1x HTTP/1.1\nHost: localhost\n\n")):
         answer = raw(server, text)
         equal((answer.status, answer.headers["Content-Type"]),
               (status, "text/plain; charset=utf-8"), answer.body)

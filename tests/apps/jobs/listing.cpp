@@ -8,7 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "jobs/problem.hpp"
-#include "json/document.hpp"
+#include <rota/json/document.hpp>
 
 using namespace jobs;
 
@@ -30,29 +30,42 @@ job_info sample() {
 
 TEST_CASE("a queue shows its settings and counts") {
     queue_info info{"q", {.max_attempts = 3, .paused = true}, {.queued = 2, .dead = 1}, noon - 50};
-    const json::document doc = json::document::parse(describe_queue("q", info, noon));
-    const json::value shown = doc.root();
+    const rota::json::document doc = rota::json::document::parse(describe_queue("q", info, noon));
+    const rota::json::value shown = doc.root();
     CHECK(shown.member("queue")->string() == "q");
     CHECK(shown.member("settings")->member("max_attempts")->integer() == 3);
-    CHECK(shown.member("settings")->member("max_jobs")->is(json::kind::null));
+    CHECK(shown.member("settings")->member("max_jobs")->is(rota::json::kind::null));
     CHECK(shown.member("counts")->member("queued")->integer() == 2);
     CHECK(shown.member("counts")->member("dead")->integer() == 1);
     CHECK(shown.member("oldest_age_ms")->integer() == 50);
 }
 
 TEST_CASE("a queue that is not there is empty") {
-    const json::document doc = json::document::parse(describe_queue("q", std::nullopt, noon));
+    const rota::json::document doc =
+        rota::json::document::parse(describe_queue("q", std::nullopt, noon));
     CHECK(doc.root().member("counts")->member("queued")->integer() == 0);
-    CHECK(doc.root().member("oldest_age_ms")->is(json::kind::null));
+    CHECK(doc.root().member("oldest_age_ms")->is(rota::json::kind::null));
 }
 
 TEST_CASE("every queue is listed") {
-    const json::document doc =
-        json::document::parse(describe_queues({{"a", {}, {}, {}}, {"b", {}, {}, noon - 7}}, noon));
+    const rota::json::document doc = rota::json::document::parse(
+        describe_queues({{{"a", {}, {}, {}}, {"b", {}, {}, noon - 7}}, false}, noon));
     std::vector<std::optional<std::int64_t>> ages;
     doc.root().member("queues")->each_element(
-        [&](json::value queue) { ages.push_back(queue.member("oldest_age_ms")->integer()); });
+        [&](rota::json::value queue) { ages.push_back(queue.member("oldest_age_ms")->integer()); });
     CHECK(ages == std::vector<std::optional<std::int64_t>>{std::nullopt, 7});
+}
+
+TEST_CASE("a page of queues tells where the next begins") {
+    queue_list page{{{"a", {}, {}, {}}, {"b", {}, {}, {}}}, true};
+    const std::string text = describe_queues(page, noon);
+    CHECK(text.ends_with(R"(],"next_cursor":"b"})"));
+    page.more = false;
+    CHECK(describe_queues(page, noon).find("next_cursor") == std::string::npos);
+    CHECK(read_queues_request("7", "b") == queues_request{"b", 7});
+    CHECK(read_queues_request(std::nullopt, std::nullopt).limit == 10'000);
+    CHECK_THROWS_AS(read_queues_request("10001", std::nullopt), problem);
+    CHECK_THROWS_AS(read_queues_request(std::nullopt, "no queue"), problem);
 }
 
 TEST_CASE("a job shows what concerns its state") {

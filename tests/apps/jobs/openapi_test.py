@@ -11,13 +11,14 @@ listed has been seen. That every route is described, and nothing else: routes.cp
 import json
 import re
 import sys
+from pathlib import Path
 
 from json_schema import is_valid, resolve, violations, wrong_values
 from openapi_document import problems
 from programs import check, equal, eventually, run_tests
 from rota_http import RotaHttp
 
-# Answers that take more queues than a test should make, or a store that fails: store_test.py.
+# Answers that take more queues than a test should make, or a store that fails: full_disk_test.py.
 NOT_SEEN_HERE = {(name, "429") for name in
                  ("configureQueue", "pauseQueue", "resumeQueue", "takeJobs", "watchQueue")}
 BODY_BYTES_MAX = 1 << 20
@@ -174,7 +175,8 @@ def test_a_job_from_its_first_day_to_its_last(api):
 def test_the_dead(api):
     queue = {"queue": "dead"}
     api.good("configureQueue", {"max_attempts": 1, "max_jobs": None, "lease_ms": 60_000,
-                                "payload_bytes_max": 100, "paused": False}, **queue)
+                                "payload_bytes_max": 100, "paused": False,
+                                "backoff": {"after": 0, "factor": 1.5, "max_ms": None}}, **queue)
     for payload in (1, 2):
         api.good("addJobs", {"payload": payload}, **queue)
         (job,) = api.good("takeJobs", {}, **queue)["jobs"]
@@ -185,6 +187,17 @@ def test_the_dead(api):
     equal(api.call("retryDeadJob", **queue, id="1").status, 404)
     api.good("addJobs", {"payload": 2}, **queue)
     equal(api.call("retryDeadJob", **queue, id="2").status, 409)
+    check(api.good("listDeadJobs", **queue)["jobs"][0]["failed_at"], "when it failed")
+    some = {"ids": ["2"], "cause": "failed", "before": "2100-01-01T00:00:00Z"}
+    equal(api.good("retryDeadJobs", some, **queue), {"retried": 0, "duplicates": 1})
+    equal(api.good("deleteDeadJobs", some, **queue), {"deleted": 1})
+    equal(api.good("retryDeadJobs", **queue), {"retried": 0, "duplicates": 0})
+    equal(api.good("deleteDeadJobs", **queue), {"deleted": 0})
+    check(api.good("listJobs", **queue, query="?key=2")["jobs"], "found by its key")
+    api.good("takeJobs", {}, **queue)
+    equal(api.call("removeQueue", **queue).status, 409)
+    api.good("removeQueue", **queue, query="?force=true")
+    equal(api.call("removeQueue", **queue).status, 404)
 
 
 def test_pausing(api):
@@ -244,7 +257,8 @@ def test_names_that_are_none(api):
               "extendLeases": {"leases": []}, "configureQueue": {}}
     for name, (_, _, operation) in api.operations.items():
         in_path = [each["name"] for each in api.parameters(operation) if each["in"] == "path"]
-        for wrong in ("a%20b", "x" * 129, "%C3%A4", "a%2Fb") if "queue" in in_path else ():
+        names = ("a%20b", "x" * 129, "%C3%A4", "a%2Fb", ".", "..", "%2E%2e")
+        for wrong in names if "queue" in in_path else ():
             answer = api.call(name, bodies.get(name), queue=wrong)
             refused(answer, 400, "bad_queue_name", f"{name} {wrong}")
         for wrong in ("0", "x", "01", "99999", "9" * 20, "%2F") if "id" in in_path else ():
@@ -253,16 +267,37 @@ def test_names_that_are_none(api):
 
 def test_wrong_queries(api):
     wrong = {"limit": ("0", "1001", "x", "1.5"), "state": ("Queued", "done"),
+             "force": ("yes", "1"), "key": ("x&state=dead", "x&cursor=9-1"),
              "cursor": ("x", "1", "10-1", "1-0", "-", "1-99999999999999")}
+    of_queues = {"limit": ("0", "10001", "x"), "cursor": ("a%20b", "%2F")}
     for name, (_, _, operation) in api.operations.items():
         for parameter in api.parameters(operation):
             if parameter["in"] != "query":
                 continue
-            for value in wrong[parameter["name"]]:
+            listed = of_queues if name == "listQueues" else wrong
+            for value in listed[parameter["name"]]:
                 answer = api.send(name, query=f"?{parameter['name']}={value}")
                 refused(answer, 400, "invalid_request", f"{name} {parameter['name']}={value}")
             equal(parameter["allowEmptyValue"], True)
-            api.good(name, query=f"?{parameter['name']}=")
+            empty = api.send(name, query=f"?{parameter['name']}=")
+            check(empty.status < 300 or name == "removeQueue", f"{name}: {empty.body}")
+            check(empty.status != 400, f"{name}: {empty.body}")
+
+
+def test_unknown_queries(api):
+    """A parameter that is not listed is refused by name, and so is one that is there twice."""
+    for name, (_, _, operation) in api.operations.items():
+        known = [each["name"] for each in api.parameters(operation) if each["in"] == "query"]
+        for wrong in ("statte=dead", "no-such-parameter", "State=queued", "", "%ff=1"):
+            answer = api.send(name, query=f"?{wrong}&x=1")
+            refused(answer, 400, "invalid_request", f"{name} {wrong}")
+            told = answer.json()["detail"]
+            check(f'"{wrong.partition("=")[0] or "x"}"' in told or "%" in wrong, told)
+            check(all(f'"{each}"' in told for each in known), told)
+        for each in known:
+            twice = api.send(name, query=f"?{each}=&{each}=")
+            refused(twice, 400, "invalid_request", f"{name} {each} twice")
+            check(f'"{each}"' in twice.json()["detail"], twice.body)
 
 
 def test_wrong_content(api):
@@ -298,6 +333,22 @@ def test_a_full_queue(api):
     with RotaHttp(*api.server.started_as, "--max-jobs", "1") as full:
         equal(api.call("addJobs", {"payload": 1}, server=full).status, 201)
         refused(api.call("addJobs", {"payload": 2}, server=full), 429, "queue_full", "one too many")
+
+
+def test_who_may_ask(api):
+    """Every answer of the guard, to every operation."""
+    tokens = Path(api.server.folder.name) / "tokens"
+    tokens.write_text("right\n")
+    foreign = {"Origin": "http://elsewhere.example"}
+    with RotaHttp(*api.server.started_as, "--token-file", tokens) as guarded:
+        for name, (method, _, _) in api.operations.items():
+            refused(api.send(name, headers={"Host": "elsewhere.example"}), 421,
+                    "misdirected_request", name)
+            if method != "GET":
+                refused(api.send(name, headers=foreign), 403, "forbidden", name)
+            refused(api.send(name, server=guarded), 401, "unauthorized", name)
+            wrong = {"Authorization": "Bearer wrong"}
+            refused(api.send(name, headers=wrong, server=guarded), 401, "unauthorized", name)
 
 
 def test_a_server_without_memory(api):

@@ -86,7 +86,7 @@ def test_one_that_is_changed_while_it_runs(program, options, server):
             set_password(server, RIGHT)
         check(add_in_the_end(queue, 4).status == 201, "it works again")
         equal(queue.ack([job["lease_id"]])["acked"], 1)
-        app.wait_for("can be reached again")
+        app.wait_for("can be used again")
         tells_no_password(app, answer)
 
 

@@ -4,7 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "json/document.hpp"
+#include <rota/json/document.hpp>
 
 using namespace jobs;
 
@@ -13,7 +13,7 @@ TEST_CASE("of a text its own bytes count") {
          {R"("")", R"("abc")", R"("\"\\\/\n\t\u0000\u001f")", R"("\u0041\u00e9\u20AC\uFFFF")",
           R"("\ud83d\ude00")", R"("é€😀")", R"("\\u0041")"}) {
         CAPTURE(json);
-        const json::document doc = json::document::parse(json);
+        const rota::json::document doc = rota::json::document::parse(json);
         CHECK(payload_size(json) == doc.root().string().size());
     }
 }

@@ -164,12 +164,12 @@ class Postgres:
         self.psql(f'CREATE DATABASE "{database}"')
         return self.url(database)
 
-    def psql(self, sql, database=USER):
+    def psql(self, sql, database=USER, patience=PATIENCE_S):
         """The rows of an answer: lists of strings."""
         done = subprocess.run(
             [self.programs / "psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align",
              "--field-separator=\t", "--set=ON_ERROR_STOP=1", self.url(database)],
-            input=sql, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+            input=sql, capture_output=True, text=True, check=False, timeout=patience)
         if done.returncode != 0:
             raise RuntimeError(f"psql: {done.stderr}")
         return [line.split("\t") for line in done.stdout.splitlines()]

@@ -164,11 +164,12 @@ TEST_CASE("a schema of a newer program is refused, and the program recovers when
         postgres_store store(schema.context(), schema.url());
         CHECK_FALSE(schema.context().block_on(store.describe("q", now)));
     }
+    const auto newest = schema.run("SELECT version FROM rota_schema");
     schema.run("UPDATE rota_schema SET version = 1000");
     postgres_store store(schema.context(), schema.url());
     CHECK_THROWS_WITH(schema.context().block_on(store.describe("q", now)),
                       ContainsSubstring("version 1000"));
-    schema.run("UPDATE rota_schema SET version = 2");
+    schema.run("UPDATE rota_schema SET version = " + std::to_string(newest));
     for (bool there = false; !there;) {
         try {
             there = schema.context().block_on(add_one(&store, "k")) == add_outcome::added;
@@ -189,10 +190,11 @@ TEST_CASE("a schema that was left half-made is completed") {
     // As where CREATE cannot be undone with its transaction.
     schema.run("DROP TABLE rota_tokens");
     schema.run("DROP INDEX rota_jobs_due");
+    const auto newest = schema.run("SELECT version FROM rota_schema");
     schema.run("UPDATE rota_schema SET version = 0");
     postgres_store store(schema.context(), schema.url());
     CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::added);
-    CHECK(schema.run("SELECT version FROM rota_schema") == 2);
+    CHECK(schema.run("SELECT version FROM rota_schema") == newest);
 }
 
 TEST_CASE("a schema of version 1 is brought to this one, with what it holds") {
@@ -203,13 +205,18 @@ TEST_CASE("a schema of version 1 is brought to this one, with what it holds") {
         postgres_store store(schema.context(), schema.url());
         CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::added);
     }
+    const auto newest = schema.run("SELECT version FROM rota_schema");
+    schema.run("DROP INDEX rota_jobs_dead");
+    schema.run("ALTER TABLE rota_jobs DROP COLUMN cause");
+    for (const char* name : {"after", "initial_ms", "factor_milli", "max_ms"})
+        schema.run(std::string("ALTER TABLE rota_queues DROP COLUMN backoff_") + name);
     schema.run("DROP INDEX rota_jobs_digest");
     schema.run("CREATE UNIQUE INDEX rota_jobs_key ON rota_jobs (queue, digest) WHERE state < 3");
     schema.run("UPDATE rota_schema SET version = 1");
     postgres_store store(schema.context(), schema.url());
     CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::duplicate);
     CHECK(schema.context().block_on(add_one(&store, "other")) == add_outcome::added);
-    CHECK(schema.run("SELECT version FROM rota_schema") == 2);
+    CHECK(schema.run("SELECT version FROM rota_schema") == newest);
     CHECK(schema.run("SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema AND "
                      "indexname = 'rota_jobs_key'") == 0);
 }
@@ -262,9 +269,16 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
     const std::string others = "rota_jobs_order";
     for (const std::string& each :
          {plan(sql::lock_digests, "'q', '{a,b}'"), plan(sql::lock_leases, "'q', '{a,b}'"),
-          plan(sql::lock_ids, "'q', 7"), plan(sql::find_job, "'q', 7")})
+          plan(sql::lock_ids, "'q', 7"), plan(sql::find_job, "'q', 7"),
+          plan(sql::find_digest, "'q', '{a}'"), plan(sql::find_dead_digest, "'q', '{a}', 9"),
+          plan(sql::lock_dead_named, "'q', '{7,8}'"),
+          plan(sql::lock_holders_named, "'q', '{7,8}'")})
         CHECK_THAT(each, !ContainsSubstring(others));
-    CHECK_THAT(plan(sql::lock_first, "'q', 7, 1000"), ContainsSubstring(others));
+    for (const std::string& each :
+         {plan(sql::lock_first, "'q', 7, 1000"), plan(sql::lock_dead, "'q', 0, 0, 500"),
+          plan(sql::lock_holders, "'q', 0, 0, 500"), plan(sql::lock_slice, "'q', 500")})
+        CHECK_THAT(each, ContainsSubstring(others));
+    CHECK_THAT(plan(sql::lock_holders, "'q', 0, 0, 500"), ContainsSubstring("rota_jobs_digest"));
 }
 
 TEST_CASE("many consumers at once are served in several transactions") {

@@ -6,7 +6,7 @@ using namespace jobs;
 
 TEST_CASE("a problem as a response") {
     problem p(409, "duplicate", "it says \"no\"");
-    p.members = R"("existing_id":"7")";
+    p.members.emplace_back("existing_id", "7");
     const rota::http::response answer = to_response(p);
     CHECK(answer.status() == 409);
     CHECK(answer.headers().find("Content-Type") == "application/problem+json");

@@ -4,8 +4,16 @@
 usage: reach_test.py <rota-http> [options of rota-http...]  exits 77 where it is not installed
 """
 
+import os
+import select
+import signal
 import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
 
+import prometheus
 from api_test import Queue
 from postgres import postgres_or_skip
 from programs import check, equal, eventually, run_tests
@@ -98,6 +106,131 @@ def test_the_server_starts_anew(program, options, server):
         equal(add_in_the_end(queue, 3).status, 201)
         equal(queue.ack([job["lease_id"]])["acked"], 1)
         equal(queue.show()["counts"]["queued"], 1)
+
+
+def ready(app):
+    answer = app.get("/readyz")
+    equal(answer.status, 200 if answer.json()["ready"] else 503)
+    return answer.json().get("reason", True)
+
+
+def metrics(app):
+    answer = app.get("/metrics")
+    equal(answer.status, 200)
+    return prometheus.parse(answer.body.decode())
+
+
+def lines_of(app):
+    return [line for line in app.output().splitlines()
+            if "job store fails" in line or "job store can be used again" in line]
+
+
+def is_told(app, queue, why):
+    """That the store is out of reach; the server is alive, and tells what it knew of its queues."""
+    eventually(lambda: why in str(ready(app)), f"{why} is the reason")
+    equal(app.get("/healthz").status, 200)
+    found = metrics(app)
+    equal(found["rota_store_up"][""], 0)
+    equal(found["rota_jobs"][f'queue="{queue.name}",state="queued"'], 1)
+    check(found["rota_jobs_oldest_seconds"][f'queue="{queue.name}"'] > 0, "its age is told")
+
+
+def test_what_is_told_of_a_server_that_is_gone(program, options, server):
+    server.create("gone")
+    with RotaHttp(program, "--store", server.url("gone"), *options) as app:
+        queue = Queue(app)
+        equal(queue.add(1).status, 201)
+        equal(ready(app), True)
+        equal(metrics(app)["rota_store_up"][""], 1)
+        server.stop()
+        for _ in range(20):
+            is_unavailable(queue.add(2), "job store")
+        is_told(app, queue, "job store")
+        check(metrics(app)["rota_store_errors_total"]['kind="unreachable"'] >= 20, "counted")
+        app.wait_for("job store fails")
+        equal(len(lines_of(app)), 1, lines_of(app))
+        server.start()
+        eventually(lambda: ready(app) is True, "it is ready again")
+        equal(metrics(app)["rota_store_up"][""], 1)
+        app.wait_for("job store can be used again")
+        equal(len(lines_of(app)), 2, lines_of(app))
+
+
+def test_a_server_that_is_frozen_is_found_within_its_time(program, options, server):
+    def test(relay, queue):
+        app = queue.server
+        content = b'{"payload":2}'
+        add = b"POST %s/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (
+            queue.path.encode(), len(content), content)
+        equal(queue.add(1).status, 201)
+        metrics(app)  # what is known last
+        relay.flowing.clear()
+        # Requests are given up much later: /readyz tells before.
+        with queue.server.connect() as adding:
+            adding.sendall(add)
+            eventually(lambda: ready(app) is not True, "it is not ready")
+            equal(select.select([adding], [], [], 0)[0], [], "answers to what is asked meanwhile")
+            is_told(app, queue, "does not answer")
+        relay.flowing.set()
+        eventually(lambda: ready(app) is True, "it is ready again")
+    with_relay(test, program, options, server, "frozen")
+
+
+LIMIT_S = 15  # until a step is answered, whatever the server does
+SLACK_S = 3  # for a machine that is busy
+
+
+@contextmanager
+def frozen(server):
+    """It and its connections' processes do nothing, and lose nothing."""
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    pids = [server.pid, *map(int, children)]
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def times_of_adding(queue, payloads, later):
+    """What becomes of jobs that are added at once, and one that is some seconds later: statuses,
+    and how long each took."""
+    answers = []
+
+    def add(payload):
+        begin = time.monotonic()
+        answer = queue.add(payload)
+        answers.append((answer.status, time.monotonic() - begin))
+    clients = [threading.Thread(target=add, args=(each,)) for each in payloads]
+    for client in clients:
+        client.start()
+    if later:
+        time.sleep(LIMIT_S / 3)
+        add(later)
+    for client in clients:
+        client.join()
+    return answers
+
+
+def test_a_server_that_does_not_answer_is_waited_for_once(program, options, server):
+    url = server.create("stopped")
+    with RotaHttp(program, "--store", url, "--store-connections", "2", *options) as app:
+        queue = Queue(app)
+        # One that another connection could try again; then more than there are connections.
+        for payloads, later in (([1], None), ([1, 2, 3, 4], 5)):
+            for tries_left in (1, 0):
+                equal(add_in_the_end(queue, f"{len(payloads)}, {tries_left}").status, 201)
+                with frozen(server):
+                    answers = times_of_adding(queue, payloads, later)
+                equal([status for status, _ in answers], [503] * len(answers), answers)
+                longest_s = max(took for _, took in answers)
+                print(f"  {longest_s:.2f} s at most", flush=True)
+                if longest_s < LIMIT_S + SLACK_S:
+                    break
+                check(tries_left > 0, answers)  # twice is not by chance
+        equal(add_in_the_end(queue, "after").status, 201)
 
 
 def test_who_waits_at_one_server_gets_what_is_added_at_another(program, options, server):

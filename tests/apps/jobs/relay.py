@@ -16,7 +16,7 @@ class Relay:
     `cut` is looked for in what clients send: the name of a prepared statement, or None. COMMIT
     means one by itself: what only reads sends it with the rest. `after`: only in a transaction that
     began with this. `pass_on`: whether what is cut still reaches the server, which is then waited
-    for.
+    for. `flowing` is cleared to let nothing through, as if the server were frozen.
     """
 
     def __init__(self, server):
@@ -25,6 +25,8 @@ class Relay:
         self.cut = None
         self.after = None
         self.pass_on = False
+        self.flowing = threading.Event()
+        self.flowing.set()
         self.listener = None
 
     def open(self):
@@ -56,6 +58,7 @@ class Relay:
         begun = b""
         try:
             while data := client.recv(1 << 16):
+                self.flowing.wait()
                 begun = data if b"begin" in data else begun
                 if not self._is_time(data, begun):
                     server.sendall(data)

@@ -17,15 +17,15 @@ namespace {
 const service_options limits{};
 
 new_job job_of(std::string_view text) {
-    const json::document doc = parse(text);
+    const rota::json::document doc = parse(text);
     return read_new_job(doc.root(), limits);
 }
 take_order take_of(std::string_view text) {
-    const json::document doc = parse(text);
+    const rota::json::document doc = parse(text);
     return read_take_order(doc.root(), limits);
 }
 acknowledgement ack_of(std::string_view text) {
-    const json::document doc = parse(text);
+    const rota::json::document doc = parse(text);
     return read_acknowledgement(doc.root(), limits);
 }
 
@@ -133,16 +133,38 @@ TEST_CASE("a lease may be named by its id alone") {
     const acknowledgement given = ack_of(R"({"acks":["a",{"lease_id":"b"}],"retries":["c"]})");
     CHECK(given.acks == std::vector<std::string>{"a", "b"});
     CHECK(given.retries == std::vector<retry>{{"c"}});
-    const json::document doc = parse(R"({"leases":[{"lease_id":"a"},"b"]})");
+    const rota::json::document doc = parse(R"({"leases":[{"lease_id":"a"},"b"]})");
     CHECK(read_extension(doc.root(), limits).leases == std::vector<std::string>{"a", "b"});
 }
 
+TEST_CASE("how long jobs wait that have failed") {
+    const auto settings_of = [](std::string_view text) {
+        const rota::json::document doc = parse(text);
+        return read_settings(doc.root(), limits).backoff;
+    };
+    CHECK(settings_of("{}") == backoff_settings{});
+    CHECK(settings_of(R"({"backoff":null})") == backoff_settings{});
+    CHECK(settings_of(R"({"backoff":{"after":null,"factor":null}})") == backoff_settings{});
+    CHECK(settings_of(R"({"backoff":{"after":0,"initial_ms":0,"factor":1.0005,"max_ms":0}})") ==
+          backoff_settings{0, 0, 1'001, 0});
+    CHECK(settings_of(R"({"backoff":{"factor":1e1}})").factor_milli == 10'000);
+    for (const char* text :
+         {R"({"backoff":[]})", R"({"backoff":{"after":-1}})", R"({"backoff":{"factor":0.999}})",
+          R"({"backoff":{"factor":1e3}})", R"({"backoff":{"factor":1e999}})",
+          R"({"backoff":{"max_ms":99}})", R"({"backoff":{"initial_ms":600001}})",
+          R"({"backoff":{"times":1}})"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(settings_of(text), problem);
+    }
+}
+
 TEST_CASE("names of queues") {
-    CHECK_NOTHROW(check_queue_name("Mail.out_2-x"));
+    for (const char* name : {"Mail.out_2-x", "...", ".a", "a."})
+        CHECK_NOTHROW(check_queue_name(name));
     CHECK_NOTHROW(check_queue_name(std::string(128, 'q')));
-    for (const std::string& name :
-         {std::string(), std::string("a b"), std::string("a/b"), std::string("é"),
-          std::string("a\"b"), std::string(129, 'q'), std::string("a\0b", 3)}) {
+    for (const std::string& name : {std::string(), std::string("a b"), std::string("a/b"),
+                                    std::string("é"), std::string("a\"b"), std::string(129, 'q'),
+                                    std::string("a\0b", 3), std::string("."), std::string("..")}) {
         CAPTURE(name);
         CHECK_THROWS_AS(check_queue_name(name), problem);
     }
@@ -162,7 +184,7 @@ TEST_CASE("delays and priorities") {
 
 TEST_CASE("extensions") {
     const auto extension_of = [](std::string_view text) {
-        const json::document doc = parse(text);
+        const rota::json::document doc = parse(text);
         return read_extension(doc.root(), limits);
     };
     const extension given = extension_of(R"({"leases":[{"lease_id":"a"}],"lease_ms":9})");
@@ -175,7 +197,7 @@ TEST_CASE("extensions") {
 
 TEST_CASE("settings") {
     const auto settings_of = [](std::string_view text) {
-        const json::document doc = parse(text);
+        const rota::json::document doc = parse(text);
         return read_settings(doc.root(), limits);
     };
     CHECK(settings_of("{}") == queue_settings{});

@@ -202,6 +202,29 @@ TEST_CASE("a file with nothing in it is taken") {
     CHECK(is_whole(with_version));
 }
 
+TEST_CASE("a file of version 1 is brought to this one, with what it holds") {
+    const scratch_folder folder;
+    const std::string path = folder.file("old.db");
+    {
+        sqlite_database file(path);
+        file.execute("INSERT INTO jobs (place, queue, state, rank, attempts, duplicates, added_at, "
+                     "since, due, queued_ms, in_progress_ms, lease, error, key, payload) "
+                     "VALUES (1, 1, 0, 9, 0, 0, 1, 1, 0, 0, 0, '', '', 'k', '1')");
+        file.execute("DROP INDEX jobs_dead");
+        file.execute("ALTER TABLE jobs DROP COLUMN cause");
+        for (const char* name : {"after", "initial_ms", "factor_milli", "max_ms"}) {
+            const std::string dropping = "ALTER TABLE queues DROP COLUMN backoff_";
+            file.execute((dropping + name).c_str());
+        }
+        file.execute("PRAGMA user_version=1");
+    }
+    sqlite_database file(path);
+    sqlite_statement ask(file, "SELECT cause FROM jobs INDEXED BY jobs_key WHERE queue = 1 AND "
+                               "key = 'k' AND state < 3");
+    REQUIRE(ask.step());
+    CHECK(ask.integer(0) == 0);
+}
+
 TEST_CASE("a process that is killed while it makes the file leaves one that can be used") {
     const scratch_folder folder;
     int rounds = 0;

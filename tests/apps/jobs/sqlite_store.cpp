@@ -1,5 +1,6 @@
 #include "jobs/sqlite_store.hpp"
 
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -101,6 +102,50 @@ TEST_CASE("a disk that is full fails the step wholly, and the store goes on") {
     d.reopen();
     CHECK(d.counts().queued == counts.queued + 1);
     CHECK(d.queued().size() == counts.queued + 1);
+}
+
+namespace {
+
+rota::task<void> add_or_fail(store* to, int i, int* failed) {
+    std::vector<new_job> one;
+    one.push_back({std::to_string(i), '"' + std::string(50'000, 'x') + '"'});
+    try {
+        rota::task<std::vector<add_result>> adding = to->add("q", std::move(one), std::nullopt, 1);
+        (void)co_await std::move(adding);
+    } catch (const store_error& e) {
+        *failed += e.kind() == store_fault::full ? 1 : 100;
+    }
+}
+
+rota::task<void> look(store* at, int* looked) {
+    rota::task<std::optional<queue_info>> looking = at->describe("q", 1);
+    (void)co_await std::move(looking);
+    ++*looked;
+}
+
+rota::task<int> add_and_look_at_once(store* to, int count, int* looked) {
+    int failed = 0;
+    rota::task_group all(co_await rota::current_context);
+    for (int i = 0; i < count; ++i) {
+        all.spawn(add_or_fail(to, i, &failed));
+        all.spawn(look(to, looked));
+    }
+    co_await all.join();
+    co_return failed;
+}
+
+} // namespace
+
+TEST_CASE("what does not add is done although what adds beside it has no room") {
+    const scratch_folder folder;
+    rota::runtime runtime({.workers = 1});
+    sqlite_store store(folder.file("jobs.db"));
+    const file_limit full(400'000);
+    int looked = 0;
+    const int failed = runtime.block_on(add_and_look_at_once(&store, 40, &looked));
+    CHECK(looked == 40);
+    CHECK(failed > 0);
+    CHECK(failed <= 40);
 }
 
 TEST_CASE("the last queue that has given out its last id takes no more, and loses nothing") {

@@ -49,7 +49,7 @@ TEST_CASE("the same key may be in two queues") {
     CHECK(d.add("k").outcome == add_outcome::added);
     d.queue = "other";
     CHECK(d.add("k").outcome == add_outcome::added);
-    CHECK(d.wait(d.store().queues(d.now)).size() == 2);
+    CHECK(d.wait(d.store().queues({}, d.now)).queues.size() == 2);
 }
 
 TEST_CASE("jobs are taken by priority, and within one first come first served") {

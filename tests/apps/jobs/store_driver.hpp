@@ -42,7 +42,8 @@ public:
     jobs::acknowledged ack(const std::vector<std::string>& leases) {
         return wait(store_->settle(queue, leases, {}, now));
     }
-    jobs::acknowledged retry(const std::string& lease, std::int64_t delay_ms = 0,
+    jobs::acknowledged retry(const std::string& lease,
+                             std::optional<std::int64_t> delay_ms = std::nullopt,
                              const std::string& error = "") {
         return wait(store_->settle(queue, {}, {{lease, delay_ms, error}}, now));
     }

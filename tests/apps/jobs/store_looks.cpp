@@ -9,6 +9,9 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <rota/task_group.hpp>
+
+#include "jobs/ledger.hpp"
 #include "store_driver.hpp"
 
 // What every store shows, and what it remembers. Each case runs for each of them.
@@ -37,11 +40,101 @@ TEST_CASE("purging leaves what is in progress") {
     CHECK(d.wait(d.store().purge("unknown", d.now)) == 0);
 }
 
+namespace {
+
+rota::task<void> add_to(store* to, std::string queue, std::size_t count, time_ms now, bool* done) {
+    std::vector<new_job> jobs;
+    for (std::size_t i = 0; i < count; ++i)
+        jobs.push_back({std::to_string(i), "1"});
+    rota::task<std::vector<add_result>> adding =
+        to->add(std::move(queue), std::move(jobs), std::nullopt, now);
+    (void)co_await std::move(adding);
+    *done = true;
+}
+
+rota::task<void> purge(store* of, time_ms now, const bool* added, bool* added_before) {
+    rota::task<std::uint64_t> purging = of->purge("q", now);
+    const std::uint64_t purged = co_await std::move(purging);
+    *added_before = *added && purged == 3 * purged_at_once;
+}
+
+rota::task<void> add_and_stop(store* to, time_ms now, bool* added, rota::task_group* stop) {
+    rota::task<void> adding = add_to(to, "another", 1, now, added);
+    co_await std::move(adding);
+    if (stop != nullptr)
+        stop->request_stop();
+}
+
+/// Purges "q" while another adds to another queue; true if that is answered before. With `stop` the
+/// purge is then asked to stop.
+rota::task<bool> purge_while_adding(store* of, time_ms now, bool stop) {
+    bool added = false;
+    bool added_before = false;
+    rota::task_group both(co_await rota::current_context);
+    both.spawn(purge(of, now, &added, &added_before));
+    both.spawn(add_and_stop(of, now, &added, stop ? &both : nullptr));
+    co_await both.join();
+    co_return added_before;
+}
+
+} // namespace
+
+TEST_CASE("others are served between the steps of a purge") {
+    store_driver d(each_kind());
+    bool added = false;
+    d.wait(add_to(&d.store(), "q", 3 * purged_at_once, d.now, &added));
+    CHECK(d.wait(purge_while_adding(&d.store(), d.now, false)));
+    CHECK(d.counts().queued == 0);
+}
+
+TEST_CASE("a purge that is not ended has removed what it says nothing of") {
+    store_driver d(each_kind());
+    bool added = false;
+    d.wait(add_to(&d.store(), "q", 3 * purged_at_once, d.now, &added));
+    (void)d.wait(purge_while_adding(&d.store(), d.now, true));
+    const std::uint64_t left = d.counts().queued;
+    if (d.lasts())
+        d.reopen();
+    CHECK(d.counts().queued == left);
+    list_request all;
+    all.limit = 3 * purged_at_once;
+    CHECK(d.wait(d.store().list("q", all, d.now)).jobs.size() == left);
+    CHECK(d.wait(d.store().purge("q", d.now)) == left);
+}
+
+TEST_CASE("queues are told in pages, by the bytes of their names") {
+    store_driver d(each_kind());
+    for (const char* const name : {"b", "A", "a", "C", "_"}) {
+        d.queue = name;
+        d.add("1");
+    }
+    d.queue = "q";
+    std::vector<std::string> names;
+    queues_request what;
+    what.limit = 2;
+    for (bool more = true; more;) {
+        const queue_list page = d.wait(d.store().queues(what, d.now));
+        CHECK(page.queues.size() <= 2);
+        for (const queue_info& each : page.queues) {
+            names.push_back(each.name);
+            CHECK(each.counts.queued == 1);
+            CHECK(each.oldest == d.now);
+        }
+        more = page.more;
+        what.after = names.back();
+    }
+    CHECK(names == keys{"A", "C", "_", "a", "b"});
+    what = {"b", 2};
+    CHECK(d.wait(d.store().queues(what, d.now)).queues.empty());
+    what = {"", 5};
+    CHECK_FALSE(d.wait(d.store().queues(what, d.now)).more);
+}
+
 TEST_CASE("queues tell since when their oldest job is queued") {
     store_driver d(each_kind());
     const auto oldest = [&d] {
         std::vector<std::optional<time_ms>> each;
-        for (const queue_info& queue : d.wait(d.store().queues(d.now))) {
+        for (const queue_info& queue : d.wait(d.store().queues({}, d.now)).queues) {
             each.push_back(queue.oldest);
             CHECK(d.wait(d.store().describe(queue.name, d.now))->oldest == queue.oldest);
         }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -45,7 +46,7 @@ public:
             if (job.due == 0 || job.due >= now)
                 continue;
             if (job.state == job_state::in_progress) {
-                fail(job, 0);
+                fail(job, std::nullopt, now);
             } else {
                 job.state = job_state::queued;
                 job.due = 0;
@@ -84,10 +85,19 @@ public:
     void erase(const model_job& job) {
         std::erase_if(jobs_, [id = job.id](const model_job& j) { return j.id == id; });
     }
-    void fail(model_job& job, time_ms due) {
+    /// Without a delay that is said, it waits from the second failure on, as long as `waits` (to be
+    /// set) says that the store lets it, if that may be.
+    void fail(model_job& job, std::optional<std::int64_t> delay, time_ms now) {
         job.lease.clear();
-        job.state = due != 0 ? job_state::delayed : job_state::queued;
-        job.due = due;
+        std::int64_t wait = delay.value_or(0);
+        if (!delay && job.attempts > 1 && job.attempts < attempts_max_) {
+            const std::int64_t longest = std::min<std::int64_t>(20LL << (job.attempts - 2), 50);
+            wait = waits(job.id) - now;
+            REQUIRE(wait <= longest);
+            REQUIRE(wait >= longest / 2);
+        }
+        job.state = wait != 0 ? job_state::delayed : job_state::queued;
+        job.due = wait != 0 ? now + wait : 0;
         if (job.attempts >= attempts_max_) {
             job.state = job_state::dead;
             job.due = 0;
@@ -106,6 +116,8 @@ public:
         return result;
     }
 
+    std::function<time_ms(std::uint64_t id)> waits; // until when a job waits in the store
+
 private:
     const std::uint32_t attempts_max_;
     const std::size_t jobs_max_;
@@ -116,7 +128,12 @@ private:
 /// One run: the store, the model, and what the consumers hold (stale leases among it).
 struct random_run {
     random_run(const std::string& kind, unsigned seed) : d(kind, {.lease_ms = 100}), rng(seed) {
-        d.configure({.max_jobs = 12, .max_attempts = 4});
+        d.configure({.max_jobs = 12,
+                     .max_attempts = 4,
+                     .backoff = {.after = 1, .initial_ms = 20, .max_ms = 50}});
+        m.waits = [this](std::uint64_t id) {
+            return d.wait(d.store().find(d.queue, id, d.now))->due_at;
+        };
     }
 
     int pick(int most) { return static_cast<int>(rng() % static_cast<unsigned>(most + 1)); }
@@ -156,11 +173,13 @@ struct random_run {
     }
     void nack() {
         const std::string lease = some_lease();
-        const std::int64_t delay = pick(1) == 0 ? 1 + pick(100) : 0;
+        std::optional<std::int64_t> delay;
+        if (pick(1) == 0)
+            delay = pick(100);
         model_job* const job = m.leased(lease);
         REQUIRE(d.retry(lease, delay).retried == (job != nullptr ? 1 : 0));
         if (job != nullptr)
-            m.fail(*job, delay > 0 ? d.now + delay : 0);
+            m.fail(*job, delay, d.now);
     }
     /// The consumer has gone: before its jobs were sent, or while they were.
     void disconnect() {
@@ -171,7 +190,7 @@ struct random_run {
         if (job == nullptr)
             return;
         if (sent) {
-            m.fail(*job, 0);
+            m.fail(*job, std::nullopt, d.now);
             return;
         }
         --job->attempts;

@@ -5,9 +5,9 @@ usage: store_test.py <rota-http> [options of rota-http...]
 """
 
 import contextlib
+import json
 import os
 import resource
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from api_test import Queue
 from programs import PATIENCE_S, check, equal, run_tests
-from rota_http import RotaHttp
+from rota_http import JSON, RotaHttp
 
 FILE_BYTES_MAX = 1 << 20
 
@@ -42,6 +42,28 @@ def test_queues_outlive_the_program(program, options, path):
         equal(queue.show()["counts"]["completed"], 2)
 
 
+def test_waits_outlive_a_kill(program, options, path):
+    """Of a job that has failed too often in a row, and what its queue is set to."""
+    with RotaHttp(program, "--store", f"sqlite:{path}", *options) as server:
+        queue = Queue(server)
+        backoff = {"after": 1, "initial_ms": 600_000, "factor": 1.5, "max_ms": 700_000}
+        answer = server.request("PUT", queue.path, json.dumps({"backoff": backoff}), JSON)
+        equal(answer.json()["settings"]["backoff"], backoff)
+        queue.add("poison")
+        for _ in range(2):
+            (job,) = queue.take()
+            queue.ack([], [job["lease_id"]])
+        (before,) = queue.list("delayed")
+        server.signal(signal.SIGKILL)
+        equal(server.wait(), -signal.SIGKILL)
+    with RotaHttp(program, "--store", f"sqlite:{path}", *options) as server:
+        queue.server = server
+        (after,) = queue.list("delayed")
+        equal([after[name] for name in ("retry_at", "failed_at", "cause", "attempts")],
+              [before[name] for name in ("retry_at", "failed_at", "cause", "attempts")])
+        equal(queue.show()["settings"]["backoff"], backoff)
+
+
 def test_a_disk_that_is_full(program, options, path):
     with RotaHttp(program, "--store", f"sqlite:{path}", *options, preexec_fn=limit_files,
                   restore_signals=False) as server:
@@ -64,50 +86,6 @@ def test_a_disk_that_is_full(program, options, path):
         queue.server = server
         equal(len(queue.keys()[0]), added)
         equal(queue.add("there is room again").status, 201)
-
-
-class OnSmallDisk(RotaHttp):
-    """One with its store on a file system of its own, of 2 MiB, half of which a file takes up."""
-
-    MOUNT = 'mount -t tmpfs -o size=2m none "$0" && head -c 1M /dev/zero >"$0/ballast" && exec "$@"'
-
-    def __init__(self, program, folder, *options):
-        super().__init__([*IN_NAMESPACE, self.MOUNT, folder, os.path.abspath(program)],
-                         "--store", f"sqlite:{folder}/jobs.db", *options)
-        self.disk = Path(f"/proc/{self.pid}/root{folder}")
-
-
-IN_NAMESPACE = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
-
-
-def test_a_file_system_without_room(program, options, path):
-    if subprocess.run([*IN_NAMESPACE, f"mount -t tmpfs none {path.parent}"], check=False,
-                      capture_output=True).returncode != 0:
-        print("  not tried: there are no file systems to be had here (man 1 unshare)")
-        return
-
-    def fill():
-        while (answer := queue.add("x" * 100_000, key=str(len(added)))).status == 201:
-            added.append(answer.json()["id"])
-        equal((answer.status, answer.json()["code"]), (503, "store_unavailable"), answer.body)
-        check("disk" in answer.json()["detail"], answer.body)
-        equal([job["id"] for job in queue.list("queued")], added)
-
-    added = []
-    with OnSmallDisk(program, path.parent, *options) as server:
-        queue = Queue(server)
-        fill()
-        before = len(added)
-        (server.disk / "ballast").unlink()  # now there is room again
-        fill()
-        check(0 < before < len(added), added)
-        server.signal(signal.SIGSTOP)
-        for name in ("jobs.db", "jobs.db-wal"):
-            shutil.copy(server.disk / name, path.parent / name)
-        server.signal(signal.SIGCONT)
-    with RotaHttp(program, "--store", f"sqlite:{path}", *options) as server:
-        queue.server = server
-        equal([job["id"] for job in queue.list("queued")], added)
 
 
 def run(program, *options, **more):

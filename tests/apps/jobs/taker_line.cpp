@@ -142,3 +142,34 @@ TEST_CASE("who does not wait goes when there is nothing for him") {
     CHECK(line.jobs(*a).size() == 1);
     CHECK(line.empty());
 }
+
+TEST_CASE("all who wait can be dismissed, also while one of them asks") {
+    rota::inline_scheduler scheduler;
+    taker_line line;
+    const place_ptr a = line.join({1, 0});
+    const place_ptr b = line.join({1, 0});
+    int turns_a = 0;
+    int turns_b = 0;
+    scheduler.spawn(wait_for(&line, a, &turns_a));
+    scheduler.spawn(wait_for(&line, b, &turns_b));
+    scheduler.run();
+    const std::vector<place_ptr> asked = line.ask(10);
+    line.dismiss();
+    scheduler.run();
+    CHECK(turns_b == 1);
+    CHECK((line.refused(*a) && line.refused(*b)));
+    CHECK(line.empty());
+    CHECK(line.leave(*b).empty());
+    // What was asked for comes all the same: to whom it reaches, else it goes back.
+    std::vector<std::vector<taken_job>> jobs;
+    jobs.push_back(one_job("a"));
+    jobs.push_back(one_job("b"));
+    CHECK(line.answer(asked, std::move(jobs)) == std::vector<std::string>{"b"});
+    CHECK(line.jobs(*a).size() == 1);
+    CHECK(line.leave(*a).empty());
+    const place_ptr c = line.join({1, 0}); // the line goes on
+    int turns_c = 0;
+    scheduler.spawn(wait_for(&line, c, &turns_c));
+    scheduler.run();
+    CHECK(turns_c == 1);
+}

@@ -18,6 +18,10 @@ TEST_CASE("states and changes have words") {
     CHECK_FALSE(read_state("other"));
     CHECK(to_string(change_kind::added) == "added");
     CHECK(to_string(change_kind::configured) == "configured");
+    for (const job_cause cause : {job_cause::failed, job_cause::lease_ended, job_cause::abandoned})
+        CHECK(read_cause(to_string(cause)) == cause);
+    CHECK_FALSE(read_cause(""));
+    CHECK_FALSE(read_cause("none"));
 }
 
 TEST_CASE("refusals have a status, a code and a sentence") {
@@ -33,4 +37,20 @@ TEST_CASE("times are RFC 3339") {
     CHECK(time_text(0) == "1970-01-01T00:00:00.000Z");
     CHECK(time_text(951'782'400'007) == "2000-02-29T00:00:00.007Z");
     CHECK(time_text(1'798'761'599'999) == "2026-12-31T23:59:59.999Z");
+}
+
+TEST_CASE("times of RFC 3339 are read") {
+    for (const time_ms when : {time_ms{0}, time_ms{951'782'400'007}, time_ms{1'798'761'599'999}})
+        CHECK(read_time(time_text(when)) == when);
+    CHECK(read_time("1970-01-01t00:00:01z") == 1'000);
+    CHECK(read_time("1970-01-01 01:30:00.25+01:30") == 250);
+    CHECK(read_time("1969-12-31T16:00:00.000999-08:00") == 0);
+    for (const char* text :
+         {"", "now", "1970-01-01", "1970-01-01T00:00:00", "1970-01-01T00:00:00.Z",
+          "1970-02-29T00:00:00Z", "1970-13-01T00:00:00Z", "1970-01-01T24:00:00Z",
+          "1970-01-01T00:60:00Z", "1970-01-01T00:00:00+24:00", "1970-01-01T00:00:00+0100",
+          "1970-01-01T00:00:00Zz", "+970-01-01T00:00:00Z", "1970-1-01T00:00:00Z"}) {
+        CAPTURE(text);
+        CHECK_FALSE(read_time(text));
+    }
 }

@@ -13,6 +13,7 @@
 #include <jobs/service.hpp>
 #include <rota/http/server.hpp>
 #include <rota/io/context.hpp>
+#include <rota/io/end_signals.hpp>
 
 namespace {
 
@@ -34,6 +35,9 @@ rota::task<void> consume(jobs::queue* texts) {
 } // namespace
 
 int main() {
+    rota::http::server_options options;
+    options.listen = {rota::io::endpoint::ip("127.0.0.1", 0)};
+    rota::io::end_signals signals(options.drain_timeout); // before any other thread
     rota::io::context context({.workers = 2});
     const auto store = jobs::open_store("memory", {}, context);
     jobs::service service(*store);
@@ -41,8 +45,6 @@ int main() {
 
     rota::http::router routes;
     routes.mount("/v1", jobs::routes(service));
-    rota::http::server_options options;
-    options.listen = {rota::io::endpoint::ip("127.0.0.1", 0)};
     rota::http::server server(context, std::move(routes), std::move(options));
     const std::stop_callback on_drain(server.drain_token(), [&service] { service.drain(); });
     const auto leases = context.workers().spawn(service.end_leases(), {.name = "end of leases"});
@@ -51,7 +53,7 @@ int main() {
         std::printf("port %d\n", server.listening().front().port());
         std::fflush(stdout);
     });
-    server.run_until_signalled();
+    server.run_until_signalled(signals);
     consumer->wait_stopped();
     leases->request_stop();
     leases->wait_stopped();

@@ -8,10 +8,8 @@
 namespace {
 
 rota::task<void> echo(rota::io::connection client) {
-    while (const bool open = co_await client.fill()) {
-        co_await client.write(client.buffered());
-        client.consume(client.buffered().size());
-    }
+    while (auto piece = co_await client.read())
+        co_await client.write(*piece);
 }
 
 } // namespace

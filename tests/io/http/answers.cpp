@@ -23,9 +23,9 @@ TEST_CASE("what handlers throw becomes an answer") {
     const request req(head, nullptr);
     std::stop_source stop;
     const auto answer = [&](const auto& thrown, bool client_gone = false) {
-        const failure what =
+        const http_error what =
             failure_of(std::make_exception_ptr(thrown), req, stop.get_token(), client_gone, &hooks);
-        const response made = error_answer(nullptr, what.status, what.reason);
+        const response made = error_answer(nullptr, what);
         return std::to_string(made.status()) + ' ' + std::string(made.body());
     };
     const std::error_code reset = std::make_error_code(std::errc::connection_reset);

@@ -1,6 +1,7 @@
-#include "date.hpp"
+#include <rota/http/date.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 #include <string>
@@ -34,6 +35,55 @@ TEST_CASE("dates agree with the C library") {
         const std::size_t size =
             std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
         REQUIRE(formatted(seconds) == std::string_view(text.data(), size));
+    }
+}
+
+TEST_CASE("dates are read in the three forms of the standard") {
+    const std::chrono::sys_seconds then{std::chrono::seconds(784'111'777)};
+    CHECK(parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT") == then);
+    CHECK(parse_http_date("Sunday, 06-Nov-94 08:49:37 GMT") == then);
+    CHECK(parse_http_date("Sun Nov  6 08:49:37 1994") == then);
+    CHECK(http_date(then) == "Sun, 06 Nov 1994 08:49:37 GMT");
+    for (std::int64_t seconds = 0; seconds < 4'200'000'000; seconds += 12'345'679) {
+        const std::chrono::sys_seconds time{std::chrono::seconds(seconds)};
+        REQUIRE(parse_http_date(http_date(time)) == time);
+    }
+}
+
+TEST_CASE("a year of two digits is at most 50 years ahead") {
+    using namespace std::chrono;
+    const auto now = sys_days(year(2026) / 11 / 23);
+    const auto year_of = [&](std::string_view text) {
+        return static_cast<int>(year_month_day(floor<days>(*parse_http_date(text, now))).year());
+    };
+    CHECK(year_of("Monday, 01-Jan-76 00:00:00 GMT") == 2076);
+    CHECK(year_of("Monday, 01-Jan-77 00:00:00 GMT") == 1977);
+    CHECK(year_of("Monday, 01-Jan-00 00:00:00 GMT") == 2000);
+}
+
+TEST_CASE("what is no date is none") {
+    for (std::string_view text : {"",
+                                  "Sun",
+                                  "Sun, 06 Nov 1994 08:49:37",
+                                  "Sun, 06 Nov 1994 08:49:37 UTC",
+                                  "Sun, 31 Feb 1994 08:49:37 GMT",
+                                  "Sun, 06 Nov 1994 24:00:00 GMT",
+                                  "Sun, 06 Nov 1994 08:60:37 GMT",
+                                  "Sun, 06 Nov 1994 08:49:61 GMT",
+                                  "Son, 06 Nov 1994 08:49:37 GMT",
+                                  "Sun, 06 Nox 1994 08:49:37 GMT",
+                                  "Sun, +6 Nov 1994 08:49:37 GMT",
+                                  "Sun, 00 Nov 1994 08:49:37 GMT",
+                                  "Sunday, 06-Nov-1994 08:49:37 GMT",
+                                  "Sundax, 06-Nov-94 08:49:37 GMT",
+                                  "Sunday,",
+                                  "Sun Nov  6 08:49:37 94",
+                                  "Sun Nov 06 08.49.37 1994",
+                                  "0",
+                                  "784111777",
+                                  "Sun, 06 Nov 1994 08:49:37 GMT "}) {
+        CAPTURE(text);
+        CHECK_FALSE(parse_http_date(text));
     }
 }
 

@@ -72,12 +72,12 @@ std::string get(std::string_view target) {
 TEST_CASE("what a handler throws is told by the page of its path") {
     for (const char* target : {"/v1/fail", "/v1/wait", "/v1/stream", "/%761/fail"}) {
         CAPTURE(target);
-        CHECK(get(target) == "500 api 500 ");
+        CHECK(get(target) == "500 api 500 Internal Server Error");
     }
     CHECK(get("/v1/fail?mine") == "409 api 409 not twice");
     CHECK(get("/v1/wait?mine") == "409 api 409 not twice");
     CHECK(get("/fail") == "500 Internal Server Error\n");
-    CHECK(get("/v1/none") == "404 api 404 ");
+    CHECK(get("/v1/none") == "404 api 404 Not Found");
     CHECK(get("/v1%2Ffail") == "404 Not Found\n");
 }
 
@@ -101,14 +101,15 @@ TEST_CASE("a page is that of the router whose handler it was") {
             .mount("/{any}", std::move(any));
         return answer_to(std::move(made), "GET " + std::string(target) + std::string(keep));
     };
-    CHECK(told("/v1/a") == "500 first 500 ");
-    CHECK(told("/v1/b") == "500 second 500 ");
-    CHECK(told("/v1/c/d") == "500 second 500 ");
-    CHECK(told("/v1/c/e") == "500 second 500 ");
-    CHECK(told("/y/a") == "500 any 500 ");
-    CHECK(told("/x") == "500 all 500 ");
-    CHECK(told("/v1/none") == "404 first 404 "); // though there is a not_found() further out
-    CHECK(told("/y/none") == "404 any 404 ");
+    CHECK(told("/v1/a") == "500 first 500 Internal Server Error");
+    CHECK(told("/v1/b") == "500 second 500 Internal Server Error");
+    CHECK(told("/v1/c/d") == "500 second 500 Internal Server Error");
+    CHECK(told("/v1/c/e") == "500 second 500 Internal Server Error");
+    CHECK(told("/y/a") == "500 any 500 Internal Server Error");
+    CHECK(told("/x") == "500 all 500 Internal Server Error");
+    CHECK(told("/v1/none") ==
+          "404 first 404 Not Found"); // though there is a not_found() further out
+    CHECK(told("/y/none") == "404 any 404 Not Found");
     CHECK(told("/") == "404 none");
     router made;
     made.error(page("outer")).mount("/v1", api());

@@ -4,7 +4,9 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <source_location>
 #include <string>
@@ -58,6 +60,8 @@ public:
     }
     /// How much may be written before the writer has to wait for receive().
     void set_room(std::size_t bytes) noexcept { room_ = bytes; }
+    /// What progress() says that the peer has taken; nothing is known without it.
+    void set_taken(std::function<std::uint64_t()> taken) { taken_ = std::move(taken); }
     [[nodiscard]] bool write_ended() const noexcept { return write_ended_; }
     [[nodiscard]] bool aborted() const noexcept { return aborted_; }
     [[nodiscard]] std::size_t writes() const noexcept { return writes_; }
@@ -110,17 +114,19 @@ public:
         return broken_ || aborted_ || (finished_ && arrived_.empty());
     }
 
-    task<void> write(std::string_view bytes) override {
+    task<void> write(std::string_view bytes, io::deadline until = {}) override {
         check_writable();
         ++writes_;
         written_.append(bytes);
         while (written_.size() > room_) {
             check_writable();
-            awaiter wait(*this, &memory_stream::writer_, {});
+            awaiter wait(*this, &memory_stream::writer_, until);
             co_await wait;
         }
     }
-    task<void> write_owned(std::string bytes) override { co_await write(std::string_view(bytes)); }
+    task<void> write_owned(std::string bytes, io::deadline until = {}) override {
+        co_await write(std::string_view(bytes), until);
+    }
     bool try_write(std::string_view bytes) override {
         if (!is_writable() || written_.size() + bytes.size() > room_) {
             return false;
@@ -129,12 +135,16 @@ public:
         written_.append(bytes);
         return true;
     }
-    task<void> flush() override {
+    task<void> flush(io::deadline until = {}) override {
         while (!written_.empty()) {
             check_writable();
-            awaiter wait(*this, &memory_stream::writer_, {});
+            awaiter wait(*this, &memory_stream::writer_, until);
             co_await wait;
         }
+    }
+    [[nodiscard]] io::send_progress progress() const noexcept override {
+        const std::uint64_t taken = taken_ ? taken_() : 0;
+        return {.taken = taken, .left = taken_ ? written_.size() : 0};
     }
     void shutdown_write() noexcept override { write_ended_ = true; }
     void abort() noexcept override {
@@ -208,6 +218,7 @@ private:
     std::deque<std::string> arrived_;
     std::size_t consumed_ = 0; // of the first piece
     std::string written_;
+    std::function<std::uint64_t()> taken_;
     std::size_t room_ = std::numeric_limits<std::size_t>::max();
     std::size_t writes_ = 0;
     awaiter* reader_ = nullptr;

@@ -1,4 +1,4 @@
-#include "percent.hpp"
+#include <rota/http/percent.hpp>
 
 #include <string>
 #include <string_view>
@@ -20,20 +20,33 @@ TEST_CASE("escapes are valid or not") {
     }
 }
 
-TEST_CASE("paths are decoded, encoded slashes stand out") {
-    std::string out = "leftover";
-    decode_path("/a%20b%2fc/%2F+%25", out);
-    CHECK(out == std::string("/a b\0c/\0+%", 10));
-    decode_path("", out);
-    CHECK(out.empty());
-}
-
 TEST_CASE("form values are decoded, what is no escape stays") {
     CHECK(decode_form("a+b%2Bc") == "a b+c");
     CHECK(decode_form("%") == "%");
     CHECK(decode_form("100%25%2") == "100%%2");
     CHECK(decode_form("%C3%A9%zz") == "\xc3\xa9%zz");
     CHECK(decode_form("%00") == std::string(1, '\0'));
+}
+
+TEST_CASE("what is decoded strictly has escapes only") {
+    CHECK(percent_decoded("a%20b%2F+") == "a b/+");
+    CHECK(percent_decoded("") == "");
+    CHECK(percent_decoded("%00") == std::string(1, '\0'));
+    for (std::string_view text : {"%", "a%2", "%zz", "%%20"}) {
+        CAPTURE(text);
+        CHECK_FALSE(percent_decoded(text));
+    }
+}
+
+TEST_CASE("encoding takes every byte there and back") {
+    std::string all;
+    for (int byte = 0; byte < 256; ++byte)
+        all += static_cast<char>(byte);
+    CHECK(percent_decoded(percent_encoded(all)) == all);
+    CHECK(decode_form(encode_form(all)) == all);
+    CHECK(percent_encoded("J\xc3\xb6rg & co/~1") == "J%C3%B6rg%20%26%20co%2F~1");
+    CHECK(percent_encoded("/a b/c", "/") == "/a%20b/c");
+    CHECK(encode_form("a b+c=d&") == "a+b%2Bc%3Dd%26");
 }
 
 } // namespace

@@ -82,6 +82,36 @@ const std::vector<accepted> good_requests{
      "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
      "POST / 1.1 host=a path=/ query= keep chunked [Host|a] [Connection|upgrade] [Upgrade|h2c]"
      " [Transfer-Encoding|chunked]\nx\nend\n"},
+    // white space around ";" and "=" of chunk extensions
+    {chunked + "2 ;a\t=\tb ; c = \"d \\\" e\"\r\nhi\r\n1; x\r\n!\r\n0\t;\ty\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n"
+     "hi!\nend\n"},
+    // tabs around what says where the content ends
+    {post + "Content-Length:\t 2\t \t\r\nX: y\t\r\n\r\nhi",
+     "POST /p 1.1 host=a path=/p query= keep length=2 [Host|a] [Content-Length|2] "
+     "[X|y]\nhi\nend\n"},
+    {post + "X: y\r\nTransfer-Encoding:\tchunked\t\r\nZ: z\r\n\r\n0\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [X|y] [Transfer-Encoding|chunked]"
+     " [Z|z]\n\nend\n"},
+    // empty elements beside chunked
+    {post + "Transfer-Encoding: , chunked\r\nZ: z\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked] [Z|z]\n"
+     "x\nend\n"},
+    {post + "Transfer-Encoding: ,,\tchunked ,\t,\r\n\r\n0\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] "
+     "[Transfer-Encoding|chunked]\n\nend\n"},
+    {post + "Transfer-Encoding: chunked,\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n\nend\n"
+     "GET / 1.1 host=b path=/ query= keep [Host|b]\n\nend\n"},
+    // later minor versions
+    {"GET / HTTP/1.2\r\nHost: a\r\n\r\n", "GET / 1.1 host=a path=/ query= keep [Host|a]\n\nend\n"},
+    {"\r\nPOST /p HTTP/1.9\r\nHost: a\r\nTransfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n"
+     "GET /%41 HTTP/1.1\r\nHost: b\r\n\r\n",
+     "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n\nend\n"
+     "GET /%41 1.1 host=b path=/%41 query= keep [Host|b]\n\nend\n"},
+    {"GET http://[v1.x:y]:80/a%20b HTTP/1.3\r\nHost: [v1.x]\r\n\r\n",
+     "GET http://[v1.x:y]:80/a%20b 1.1 host=[v1.x:y]:80 path=/a%20b query= keep [Host|[v1.x]]\n"
+     "\nend\n"},
     {"DELETE /z HTTP/1.1\r\nHost: a_b.c-d~e%41\r\n\r\n",
      "DELETE /z 1.1 host=a_b.c-d~e%41 path=/z query= keep [Host|a_b.c-d~e%41]\n\nend\n"},
 };

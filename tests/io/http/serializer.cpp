@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <rota/http/chunked.hpp>
 
 namespace rota::http {
 namespace {

@@ -1,115 +1,27 @@
 #include <rota/http/server.hpp>
 
-#include <array>
-#include <cerrno>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <stdexcept>
+#include <cstdint>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <rota/event.hpp>
 #include <rota/sleep.hpp>
+
+#include "server_driver.hpp"
 
 namespace rota::http {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A blocking client, as simple as can be.
-class client {
-public:
-    explicit client(const io::endpoint& to)
-        : fd_(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        // A test that waits for what never comes fails instead of hanging.
-        const timeval patience{20, 0};
-        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        connected_ = ::connect(fd_, to.address(), to.length()) == 0;
-    }
-    client(const client&) = delete;
-    client& operator=(const client&) = delete;
-    ~client() { ::close(fd_); }
-
-    [[nodiscard]] bool connected() const { return connected_; }
-    void send(std::string_view bytes) const {
-        while (!bytes.empty()) {
-            const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-            if (sent < 0 && errno == EINTR)
-                continue;
-            REQUIRE(sent > 0);
-            bytes.remove_prefix(static_cast<std::size_t>(sent));
-        }
-    }
-    void finish() const { ::shutdown(fd_, SHUT_WR); }
-    /// Reads until what has come ends in `end`, or the stream ends.
-    std::string read_to(std::string_view end) const {
-        std::string all;
-        std::array<char, 65'536> buffer;
-        while (!all.ends_with(end)) {
-            const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), 0);
-            // A time limit makes the kernel's own work for this thread visible as EINTR (man 7
-            // signal).
-            if (size < 0 && errno == EINTR)
-                continue;
-            if (size <= 0)
-                return all + (size == 0 ? "<end>" : "<error>");
-            all.append(buffer.data(), static_cast<std::size_t>(size));
-        }
-        return all;
-    }
-    std::string read_all() const { return read_to("\xff no such end"); }
-
-private:
-    int fd_;
-    bool connected_ = false;
-};
-
-/// A server on a port of the system's choice, run by a thread of its own.
-class running {
-public:
-    running(io::context& ctx, router routes, server_options options = {})
-        : server_(ctx, std::move(routes), with_address(std::move(options))),
-          thread_([this, &ctx] { ctx.block_on(server_.run()); }) {
-        const auto where = server_.listening();
-        REQUIRE(where.size() == 1);
-        address_ = where[0];
-    }
-    ~running() { server_.drain(); }
-    [[nodiscard]] const io::endpoint& address() const { return address_; }
-    server& operator*() { return server_; }
-    void drain_and_join() {
-        server_.drain();
-        thread_.join();
-    }
-
-private:
-    static server_options with_address(server_options options) {
-        options.listen.push_back(io::endpoint::ip("127.0.0.1", 0));
-        return options;
-    }
-    server server_;
-    io::endpoint address_;
-    std::jthread thread_;
-};
-
-io::context_options two_workers(io::topology layout = io::topology::split) {
-    io::context_options options;
-    options.workers = 2;
-    options.reactor.topology = layout;
-    return options;
-}
-
-std::string get(std::string_view path, std::string_view more = "") {
-    return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more) + "\r\n";
-}
 
 const std::string close_after = "Connection: close\r\n";
 
@@ -144,7 +56,8 @@ void talk(const io::endpoint& address) {
 }
 
 TEST_CASE("requests over a socket") {
-    const auto layout = GENERATE(io::topology::split, io::topology::per_worker);
+    const auto layout =
+        GENERATE(io::topology::split, io::topology::per_worker, io::topology::dedicated);
     router routes;
     routes.get("/plain", [] { return response::fixed("plain"); })
         .get("/last", [] { return response::fixed("last"); })
@@ -256,6 +169,46 @@ TEST_CASE("a drain that takes too long cancels") {
     CHECK((*s).connections() == 0);
     const std::string end = c.read_all();
     CHECK((end == "<end>" || end == "<error>"));
+}
+
+TEST_CASE("rests forget neither how long a client has been idle nor its empty lines") {
+    const bool until_late = GENERATE(true, false);
+    CAPTURE(until_late);
+    router routes;
+    routes.get("/plain", [] { return response::fixed("plain"); });
+    server_options options;
+    options.limits.rest_after = 1ms;
+    options.limits.idle_timeout = until_late ? 300ms : std::chrono::milliseconds(1h);
+    options.limits.parser.leading_empty_lines_max = until_late ? 1'000'000 : 4;
+    io::context ctx(two_workers());
+    running s(ctx, std::move(routes), std::move(options));
+    const client c(s.address());
+    for (int round = 0; round < 2; ++round) { // a request renews both
+        c.send(get("/plain"));
+        CHECK(c.read_to("plain").ends_with("plain"));
+        for (int line = 0; line < (until_late ? 0 : 4); ++line) {
+            // It rests once only the server and its acceptor are left.
+            while (ctx.workers().routine_count() > 2)
+                std::this_thread::yield();
+            const std::uint64_t before = (*s).metrics().bytes_received;
+            c.send("\r\n");
+            while ((*s).metrics().bytes_received == before)
+                std::this_thread::yield();
+        }
+    }
+    std::atomic<bool> over{false};
+    const std::jthread sender([&c, &over, until_late] {
+        do { // until the server has closed the connection, however late that is
+            c.try_send("\r\n");
+            std::this_thread::sleep_for(20ms);
+        } while (!over && until_late);
+    });
+    const std::string end = c.read_to("<never>");
+    over = true;
+    if (until_late)
+        CHECK((end == "<end>" || end == "<error>")); // not "<nothing>": it may send for ever
+    else
+        CHECK(end.starts_with("HTTP/1.1 400 "));
 }
 
 TEST_CASE("many clients at once") {

@@ -1,6 +1,7 @@
 // When the end of a session waits for the client's, though the client has asked for it, and the end
 // of one whose requests are refused.
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 namespace rota::http {
 namespace {
 
+using namespace std::chrono_literals;
 using test::session_driver;
 
 task<void> much(body_writer& out) {
@@ -50,6 +52,51 @@ TEST_CASE("only what the kernel surely takes at once is not waited for") {
     CHECK_FALSE(ends_at_once("GET /large" + close));
     CHECK_FALSE(ends_at_once("GET /streamed" + close));
     CHECK_FALSE(ends_at_once("GET /large" + keep + "GET /few" + close));
+}
+
+TEST_CASE("a drain does not wait for clients that do not close after their last answer") {
+    server_limits limits;
+    limits.linger_timeout = 5s;
+    limits.drain_grace = 100ms;
+    const std::string post = "POST /few HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+    SECTION("it began before the answer") {
+        session_driver s(routes(), limits);
+        s.stream().send("GET /wai");
+        s.drain();
+        const std::string answer = s.exchange("t" + keep);
+        CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
+        CHECK(s.stream().write_ended());
+        s.advance(99ms);
+        CHECK_FALSE(s.ended());
+        s.advance(1ms);
+        CHECK(s.ended_well());
+    }
+    SECTION("it begins behind the answer") {
+        session_driver s(routes(), limits);
+        CHECK(s.exchange("GET /large" + close).ends_with("xxx"));
+        s.advance(1s);
+        CHECK_FALSE(s.ended());
+        s.drain();
+        CHECK_FALSE(s.ended());
+        s.advance(100ms);
+        CHECK(s.ended_well());
+    }
+    SECTION("one that still sends what is refused has its time") {
+        session_driver s(routes(), limits);
+        CHECK(s.exchange(post).starts_with("HTTP/1.1 405 "));
+        s.drain();
+        s.advance(4'999ms);
+        CHECK_FALSE(s.ended());
+        s.advance(1ms);
+        CHECK(s.ended_well());
+    }
+    SECTION("a stop ends any of them") {
+        session_driver s(routes(), limits);
+        CHECK(s.exchange("GET /large" + close).ends_with("xxx"));
+        s.client().request_stop();
+        s.scheduler().run();
+        CHECK(s.ended());
+    }
 }
 
 TEST_CASE("while requests are refused each is answered once, and its connection ends") {

@@ -52,6 +52,40 @@ TEST_CASE("a client without room is waited for, but not for ever") {
     CHECK(f.stream.aborted());
 }
 
+TEST_CASE("a client that takes nothing is not waited for by a flush either") {
+    fixture f;
+    f.client.pending() += "abc";
+    f.limits.send_timeout = 5s;
+    const auto start = f.scheduler.now();
+    CHECK_THROWS_AS(f.scheduler.run_task(f.client.flush()), timed_out);
+    CHECK(f.scheduler.now() - start == 5s);
+    CHECK(f.stream.aborted());
+}
+
+TEST_CASE("a client that takes little is waited for as long as it takes enough") {
+    for (const bool enough : {true, false}) {
+        fixture f;
+        f.limits.send_timeout = 5s;
+        f.limits.send_rate_min_bytes_per_s = 100;
+        f.client.pending() += "abc";
+        const auto start = f.scheduler.now();
+        f.stream.set_taken([&f, start, enough] {
+            const auto passed = std::chrono::duration<double>(f.scheduler.now() - start).count();
+            if (passed >= 100)
+                static_cast<void>(f.stream.receive());
+            return static_cast<std::uint64_t>(passed * (enough ? 150 : 50));
+        });
+        if (enough) {
+            f.scheduler.run_task(f.client.flush());
+            CHECK_FALSE(f.stream.aborted());
+        } else {
+            CHECK_THROWS_AS(f.scheduler.run_task(f.client.flush()), timed_out);
+            CHECK(f.stream.aborted());
+            CHECK(f.scheduler.now() - start <= 11s);
+        }
+    }
+}
+
 TEST_CASE("a buffer that grew large is given back") {
     fixture f;
     f.client.pending().append(100'000, 'x');
@@ -67,7 +101,7 @@ TEST_CASE("lingering ends with the client, or in time") {
     fixture f;
     f.stream.send("more");
     const auto start = f.scheduler.now();
-    f.scheduler.run_task(f.client.linger());
+    f.scheduler.run_task(f.client.linger(5s));
     CHECK(f.stream.write_ended());
     CHECK(f.stream.buffered().empty());
     CHECK(f.scheduler.now() - start == 5s);
@@ -76,7 +110,7 @@ TEST_CASE("lingering ends with the client, or in time") {
     polite.stream.send("more");
     polite.stream.finish();
     const auto before = polite.scheduler.now();
-    polite.scheduler.run_task(polite.client.linger());
+    polite.scheduler.run_task(polite.client.linger(5s));
     CHECK(polite.scheduler.now() == before);
 }
 

@@ -27,9 +27,15 @@ using rest_memo = std::array<std::uint64_t, 2>;
 
 /// A connected socket, TCP or Unix, as a stream: the client of a server, or what connect() returns.
 ///
-/// Owned and used by routines of one worker, the one that home() names. Destroying it closes the
-/// connection in good order: what was written still leaves (for the reactor's linger time at most),
-/// then the peer sees the end of the stream. Nothing has to be awaited for that.
+/// Used by routines of one worker, the one that home() names; a wait for bytes on another throws
+/// std::logic_error. Destroying it closes the connection in good order: what was written still
+/// leaves (for the reactor's linger time at most), then the peer sees the end of the stream.
+/// Nothing has to be awaited for that.
+///
+/// It may be moved and destroyed on any thread, and outlive its routine: then its worker closes it.
+/// context::stop() aborts those that are left. It may outlive the context, too: it is dead then,
+/// calls fail with ECONNABORTED, and its end only frees its memory. Connections that are kept for
+/// later belong into a worker_local (rota/worker_local.hpp).
 class connection final : public stream {
 public:
     /// Takes over `core`, which is open. For listener, server and connect().
@@ -43,10 +49,11 @@ public:
     task<bool> fill(deadline until = {}) override;
     task<bool> fill_more(deadline until = {}) override;
     [[nodiscard]] bool peer_closed() const noexcept override;
-    task<void> write(std::string_view bytes) override;
-    task<void> write_owned(std::string bytes) override;
+    task<void> write(std::string_view bytes, deadline until = {}) override;
+    task<void> write_owned(std::string bytes, deadline until = {}) override;
     bool try_write(std::string_view bytes) override;
-    task<void> flush() override;
+    task<void> flush(deadline until = {}) override;
+    [[nodiscard]] send_progress progress() const noexcept override;
     void shutdown_write() noexcept override;
     void abort() noexcept override;
 
@@ -57,8 +64,8 @@ public:
     /// The socket, for getsockopt and setsockopt. Owned by the connection; neither read, write nor
     /// close it.
     [[nodiscard]] int native_handle() const noexcept;
-    /// The worker that it lives on.
-    [[nodiscard]] worker& home() const noexcept;
+    /// The worker that it lives on. Throws std::system_error if the context has stopped.
+    [[nodiscard]] worker& home() const;
 
     /// Hands the connection over to `keeper`, and has nothing of it any more: what
     /// server::rest() is made of.

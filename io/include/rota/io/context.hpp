@@ -15,10 +15,11 @@ struct backend_source;
 class worker_io;
 
 struct context_options {
-    std::size_t workers = 0;                     ///< 0: one for each core this process may run on
-    std::size_t batch_size = 8;                  ///< of the least-loaded scheduler
-    std::size_t blocking_threads = 0;            ///< of blocking(): see runtime_options
-    int blocking_nice = 10;                      ///< the same
+    std::size_t workers = 0;          ///< 0: one for each core this process may run on
+    std::size_t workers_max = 0;      ///< more: as many under load (runtime_options::workers_max)
+    std::size_t batch_size = 8;       ///< of the least-loaded scheduler
+    std::size_t blocking_threads = 0; ///< of blocking(): see runtime_options
+    int blocking_nice = 10;           ///< the same
     std::chrono::milliseconds stall_limit{1000}; ///< the same
     reactor_options reactor{};
     executor::error_handler on_error{};                  ///< default: to the log
@@ -45,17 +46,18 @@ public:
     context(const context&) = delete;
     context& operator=(const context&) = delete;
 
-    /// Runs `body` as a routine, waits for its end, and returns its value or rethrows its
-    /// exception.
-    template <class T>
-    T block_on(task<T> body) {
-        return workers().block_on(std::move(body));
+    /// Runs `body`, a task or a function (see task_body), as a routine, waits for its end, and
+    /// returns its value or rethrows its exception.
+    template <task_body A>
+    body_result_t<A> block_on(A&& body) {
+        return workers().block_on(std::forward<A>(body));
     }
     /// The runtime, to spawn on.
     [[nodiscard]] runtime& workers() noexcept;
 
     /// Cancels every routine, aborts every connection, waits for all of them, ends the threads.
-    /// Idempotent.
+    /// Connections and listeners that the program still holds are closed, too, with a line in the
+    /// log that says how many and whose; their handles are dead from then on. Idempotent.
     void stop();
 
     /// Gives free memory back to the system (man 3 malloc_trim), beside the work that goes on. A
@@ -75,5 +77,12 @@ private:
 
     std::unique_ptr<parts> parts_;
 };
+
+/// Starts a routine with `body`: a task, or a function, which is kept until the routine has ended,
+/// so a lambda may capture. See executor::spawn(). Any thread.
+template <task_body A>
+routine_ptr spawn(context& ctx, A&& body, spawn_options options = {}) {
+    return ctx.workers().spawn(std::forward<A>(body), std::move(options));
+}
 
 } // namespace rota::io

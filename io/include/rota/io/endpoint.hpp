@@ -11,6 +11,15 @@ namespace rota::io {
 /// The address of a socket: IPv4, IPv6 or a Unix path. A value.
 class endpoint {
 public:
+    endpoint() = default;
+    /// As parse(): a list of endpoints is a list of texts.
+    // NOLINTNEXTLINE(google-explicit-constructor): meant so
+    endpoint(const char* text) : endpoint(parse(text)) {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    endpoint(const std::string& text) : endpoint(parse(text)) {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    endpoint(std::string_view text) : endpoint(parse(text)) {}
+
     /// An IPv4 or IPv6 address in its usual notation ("127.0.0.1", "::1", "fe80::1%eth0" with a
     /// numeric or named scope, brackets allowed) and a port. "localhost" is 127.0.0.1 and "*" every
     /// IPv6 and IPv4 address. No name service is asked. Throws std::invalid_argument.
@@ -18,7 +27,10 @@ public:
     /// A Unix domain socket; a leading '@' names one in the abstract namespace. Throws
     /// std::invalid_argument when the path is empty or too long (man 7 unix).
     static endpoint unix_path(std::string_view path);
-    /// "127.0.0.1:80", "[::1]:80", "unix:/run/x.sock". Throws std::invalid_argument.
+    /// "127.0.0.1:80", "localhost:80", "[::1]:80", "*:80" (every address), "unix:/run/x.sock",
+    /// "unix:@name" (the abstract namespace). A port alone, "8080" or ":8080", is one of 127.0.0.1:
+    /// nobody from outside gets in unless that is said. Port 0 is one that the system chooses.
+    /// Throws std::invalid_argument, which says what is wrong.
     static endpoint parse(std::string_view text);
     static endpoint from(const sockaddr* address, socklen_t length) noexcept;
 

@@ -47,23 +47,28 @@ public:
     /// is removed at the end. Throws std::system_error, with the address in its text. Called by a
     /// routine of `home`.
     listener(context& ctx, worker& home, const endpoint& address, listen_options options = {});
-    /// Closes the socket, and with it whoever was let in and not taken.
+    /// Closes the socket, and with it each client that was let in and not taken. Any thread, and
+    /// after the context, too; a connection does the same.
     ~listener();
     listener(const listener&) = delete;
     listener& operator=(const listener&) = delete;
 
-    /// The next client. Throws operation_cancelled. After close(): std::system_error ECANCELED.
-    task<accepted_socket> accept(std::source_location where = std::source_location::current());
-    /// The next client if one waits, for who has to do something between his arrival and the
-    /// accept, as to get a place for him. Without one await ready() and try again: after some
+    /// The next client. Throws operation_cancelled, and timed_out when `until` passes before there
+    /// is one: no client is lost then, a later one waits for the next accept(). After close():
+    /// std::system_error ECANCELED.
+    task<accepted_socket> accept(deadline until = {},
+                                 std::source_location where = std::source_location::current());
+    /// The next client if one waits, for a caller that does something between its arrival and the
+    /// accept, as to get a place for it. Without one await ready() and try again: after some
     /// clients in a row it gives none, so that others have their turn.
     std::optional<accepted_socket> try_accept() noexcept;
     /// Waits until it is worth a try_accept(). Throws as accept().
-    task<void> ready(std::source_location where = std::source_location::current());
+    task<void> ready(deadline until = {},
+                     std::source_location where = std::source_location::current());
     /// Refuses new clients from now on. Those whom the kernel has let in already, 4096 at most,
     /// are accepted at once, since it would reset them, and can still be had from accept().
     void close() noexcept;
-    /// Where it listens: the port that the system chose, if it was 0.
+    /// Where it listens: the port that the system chose, if it was 0. Throws std::system_error.
     [[nodiscard]] endpoint local() const;
 
 private:
@@ -77,7 +82,9 @@ connection adopt(context& ctx, accepted_socket socket, assignment place,
                  std::move_only_function<void()> on_gone = {});
 
 /// Connects to `address`, for use by the calling routine. Throws std::system_error (ECONNREFUSED,
-/// ...), operation_cancelled, timed_out.
+/// ...), operation_cancelled, and timed_out when `until` passes first. However it fails, the socket
+/// is closed and nothing is left of it; a connection that was there in time is given, though the
+/// deadline passes before the routine goes on.
 task<connection> connect(context& ctx, endpoint address, deadline until = {});
 
 } // namespace rota::io

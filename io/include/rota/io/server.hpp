@@ -4,9 +4,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include <rota/awaitable.hpp>
 #include <rota/io/connection.hpp>
 #include <rota/io/context.hpp>
 #include <rota/io/endpoint.hpp>
@@ -15,8 +19,11 @@
 
 namespace rota::io {
 
+class end_signals; // <rota/io/end_signals.hpp>
+
 struct server_options {
-    std::vector<endpoint> listen{}; ///< where to listen; at least one
+    /// Where to listen, at least one: {"127.0.0.1:8080", "unix:/run/x.sock"}.
+    std::vector<endpoint> listen{};
     listen_options socket{};
     /// Connections at once; further clients wait in the backlog. At least 1.
     std::size_t max_connections = 10'000;
@@ -26,17 +33,38 @@ struct server_options {
     std::chrono::milliseconds rest_grace = std::chrono::milliseconds(100);
 };
 
+/// Of work beside the clients: server::attach().
+struct attach_options {
+    std::string name = "background";
+    /// Called once the last handler has ended: there is no more work to come, so it closes the
+    /// channel that the body takes it from, or the like. Then the body may finish what it has as
+    /// long as the drain may take, and the rest of it is cancelled. Without it the body is stopped
+    /// at that moment. On a worker, any of them; one that throws is reported, and is as none.
+    std::function<void()> finish{};
+};
+
 /// Accepts clients and runs one routine for each, on the worker that the least-loaded scheduler
 /// picks.
 ///
 /// The permit for a connection is taken before it is accepted and goes back when its descriptor has
-/// been closed. A handler is stored as long as any of its clients runs. An exception that leaves it
-/// ends that client only and is logged; that the peer has gone (ECONNRESET, EPIPE, ...) is not an
-/// error.
+/// been closed. An exception that leaves a handler ends that client only and is logged; that the
+/// peer has gone (ECONNRESET, EPIPE, ...) is not an error.
+///
+/// Handlers, and what becomes of rests, are called, run and are stored no longer than run() does,
+/// even if the server object is destroyed before; so what they refer to outlives run(). The context
+/// outlives all of it.
 class server {
 public:
+    struct state; // defined where the server is
+
     /// Called for each client, on its worker. The connection closes when the handler lets go of it.
+    /// A lambda that captures may be a coroutine: the server keeps it, where it is, until the last
+    /// of its coroutines has ended.
     using handler = std::function<task<void>(connection)>;
+    /// The same for one that keeps its client for long: it is given drain_token(), too, so that it
+    /// ends with the beginning of a drain and not with its timeout:
+    /// `while (auto line = co_await under(draining, client.read_line()))`.
+    using drained_handler = std::function<task<void>(connection, std::stop_token)>;
 
     /// What becomes of clients that rest.
     struct rest_handlers {
@@ -48,26 +76,60 @@ public:
 
     /// Throws std::invalid_argument for options that make no sense.
     server(context& ctx, handler on_client, server_options options);
+    server(context& ctx, drained_handler on_client, server_options options);
     ~server();
     server(const server&) = delete;
     server& operator=(const server&) = delete;
 
     /// Listens and serves until drain() is called, then drains: new clients are refused,
     /// drain_token() is requested, the rest may finish until the drain timeout has passed, then
-    /// they are cancelled; ends when all have gone. A stop request skips the waiting. Throws
-    /// std::system_error if it cannot listen. Once.
-    task<void> run();
+    /// they are cancelled; ends when the last handler has ended, however long one goes on that
+    /// does not heed this (end_signals is for programs that shall not wait for it). Only
+    /// connections may be left then, for a second: bytes that do not go out are for the context to
+    /// abort. A stop request skips the waiting for those at work. Throws std::system_error if it
+    /// cannot listen. Once. The task needs no server object.
+    [[nodiscard]] task<void> run();
     /// Begins to drain; a second call cuts the waiting short. Any thread, also a signal's routine;
     /// idempotent.
     void drain() noexcept;
 
-    /// Before run(), for a handler that calls rest().
+    /// For a handler to let its client rest. It may be kept longer than the server object.
+    class rest_place {
+    public:
+        /// An idle client gives up its routine, and with it all memory but that of the bare
+        /// connection: its handler ends, and one of `resumed` is spawned, on the same worker, when
+        /// the client sends something. If it ends or fails, `until` comes, or the server drains, it
+        /// is closed instead. Called by its handler, which has no other use for it; it must have
+        /// written everything.
+        void rest(connection client, std::chrono::steady_clock::time_point until,
+                  rest_memo memo) const;
+
+    private:
+        friend class server;
+        std::weak_ptr<state> of_;
+    };
+    [[nodiscard]] rest_place resting() const noexcept;
+    /// Before run(), for a handler that lets clients rest.
     void set_rest_handlers(rest_handlers handlers);
-    /// An idle client gives up its routine, and with it all memory but that of the bare connection:
-    /// its handler ends, and one of `resumed` is spawned, on the same worker, when the client sends
-    /// something. If it ends or fails, `until` comes, or the server drains, it is closed instead.
-    /// Called by its handler, which has no other use for it; it must have written everything.
-    void rest(connection client, std::chrono::steady_clock::time_point until, rest_memo memo);
+
+    /// Work beside the clients: `body`, a task or a function (see task_body), runs from when the
+    /// server listens, as a routine of that name on a worker that the scheduler picks. It is
+    /// stopped when the last handler has ended, so clients find it there until then, and run() ends
+    /// after it; if it shall stop with the beginning of the drain, attach `under(s.drain_token(),
+    /// ...)`; if it shall finish what has been accepted first, tell it that no more comes:
+    ///
+    ///     s.attach([&] { return pack(&orders); }, {.finish = [&] { orders.close(); }});
+    ///
+    /// It may end before; an exception that ends it is reported, and the server goes on. Before
+    /// run(): throws std::logic_error otherwise.
+    template <task_body A>
+    void attach(A&& body, attach_options options) {
+        attach_task(rota::detail::as_void_task(std::forward<A>(body)), std::move(options));
+    }
+    template <task_body A>
+    void attach(A&& body, std::string name = "background") {
+        attach(std::forward<A>(body), attach_options{.name = std::move(name)});
+    }
 
     /// Requested when the drain begins: for handlers that keep clients waiting. Any thread.
     [[nodiscard]] std::stop_token drain_token() const noexcept;
@@ -77,17 +139,61 @@ public:
     /// no worker, until it does; empty if it could not.
     [[nodiscard]] std::vector<endpoint> listening() const;
 
-    struct state; // defined where the server is
-
 private:
+    void attach_task(task<void> body, attach_options options);
+
     friend void run_until_signalled(context& ctx, server& s);
+    friend void run_until_signalled(context& ctx, server& s, end_signals& signals);
 
     std::shared_ptr<state> state_;
 };
 
+namespace detail {
+/// Says in one line of the log what is being caught; returns 1.
+[[nodiscard]] int exit_code_of_failure() noexcept;
+} // namespace detail
+
+/// Runs what is left of main(), anything that can be called, once, and returns its exit code: what
+/// `program` returns if that is an int, else 0; or 1 if it throws, after it has said why in one
+/// line of the log.
+template <class Program>
+requires std::is_invocable_v<Program>
+[[nodiscard]] int exit_code_of(Program&& program) noexcept {
+    try {
+        if constexpr (std::is_same_v<std::invoke_result_t<Program>, int>) {
+            return std::invoke(std::forward<Program>(program));
+        } else {
+            std::invoke(std::forward<Program>(program));
+            return 0;
+        }
+    } catch (...) {
+        return detail::exit_code_of_failure();
+    }
+}
+
+/// Everything in one call, for a main() of few lines: makes a context, runs `on_client` for each
+/// client that comes to `address` (as endpoint takes it), or wherever the options say, until
+/// SIGINT, SIGTERM or SIGHUP, drains. Returns the exit code: 0, or 1 if it could not serve, after
+/// it has said why, and what to do about it, in one line of the log.
+///
+/// The drain waits for clients that are connected, silent ones too, as long as
+/// server_options::drain_timeout says (10 s), and then cancels their handlers. One that shall not
+/// be waited for so long takes a std::stop_token beside the connection (server::drained_handler).
+/// The process ends with exit code 1 if the end takes 5 s longer than the drain timeout, or than a
+/// second signal (end_signals).
+[[nodiscard]] int serve(server::handler on_client, const std::string& address,
+                        server_options options = {}, const context_options& context = {}) noexcept;
+[[nodiscard]] int serve(server::drained_handler on_client, const std::string& address,
+                        server_options options = {}, const context_options& context = {}) noexcept;
+
 /// Runs `s` in the foreground: the first SIGINT, SIGTERM, or SIGHUP that is not ignored, drains it,
-/// a second one cuts that short. Returns when every client has gone. Called by main(). Throws what
-/// server::run() throws, and std::system_error if signals cannot be waited for.
+/// a second one cuts that short. Returns when the last handler has ended. A program that something
+/// keeps from its end is ended: 5 s after the drain timeout, or after a second signal, with exit
+/// code 1 (see end_signals). Called by main(). Throws what server::run() throws, and
+/// std::system_error if there is no thread for the signals.
 void run_until_signalled(context& ctx, server& s);
+/// The same with signals that the program waits for by itself: then it ends in time, too, if the
+/// context or anything else is what hangs.
+void run_until_signalled(context& ctx, server& s, end_signals& signals);
 
 } // namespace rota::io

@@ -2,16 +2,24 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <rota/task.hpp>
 
 namespace rota::io {
 
 using deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+/// What has become of the bytes that were written to a stream, as far as it can tell.
+struct send_progress {
+    std::uint64_t taken = 0; ///< by the peer
+    std::uint64_t left = 0;  ///< on their way: queued, or in the kernel
+};
 
 /// A duplex stream of bytes: a TCP or Unix connection, TLS over one, an in-memory pipe in tests.
 ///
@@ -26,6 +34,25 @@ public:
     stream& operator=(const stream&) = delete;
 
     // -- reading
+
+    /// What has arrived, at least one byte; waits for it. Nothing at the end of the stream.
+    ///
+    ///     while (auto piece = co_await client.read())
+    ///         co_await client.write(*piece);
+    ///
+    /// The view is valid until the next call that reads, of whatever kind, which drops what it
+    /// shows, however that call ends; but for what unread() has given back. Throws timed_out when
+    /// `until` passes first, std::system_error when the transport fails.
+    task<std::optional<std::string_view>> read(deadline until = {});
+    /// Gives the last `bytes` (<= its size) of the piece that read() has shown last back, for the
+    /// beginning of something that is not complete. The next read() waits until more has arrived,
+    /// and shows both in one piece; another call begins with these bytes. If the stream ends
+    /// without more they stay in buffered(). How much may be gathered so is for the caller to
+    /// limit.
+    void unread(std::size_t bytes) noexcept;
+
+    /// What follows is for parsers, and for streams over this one: nothing is dropped but by
+    /// consume(), and that what read() has shown, by the next fill() or fill_more().
 
     /// Bytes that have arrived and were not consumed: the first contiguous piece, so perhaps not
     /// all of them. The view is valid until consume(), fill() or fill_more().
@@ -47,18 +74,32 @@ public:
     /// Queues a copy of `bytes`, which go out in order; ends as soon as all are queued. With more
     /// than the high-water mark queued it waits until the queue has fallen below the low-water
     /// mark: that is the back-pressure. Throws std::system_error (EPIPE, ECONNRESET, ...) if the
-    /// transport has failed. With a stop requested before it nothing is queued; when a stop or a
-    /// timeout ends the wait, the beginning of `bytes` or all of it has been queued and stays so.
-    virtual task<void> write(std::string_view bytes) = 0;
-    /// As write(), but takes the string over instead of copying it.
-    virtual task<void> write_owned(std::string bytes) = 0;
+    /// transport has failed. With a stop requested before it nothing is queued; when a stop, or a
+    /// timeout around it, ends the wait, all of `bytes` have been queued and stay so, or the
+    /// beginning if they are more than 64 KiB.
+    ///
+    /// With a deadline it waits for room before it queues, and ends once all are queued. When
+    /// `until` passes first it throws timed_out. Of up to 64 KiB nothing has been queued then: what
+    /// was queued before goes out, and the stream is as it was before the call. Of more the
+    /// beginning may have been.
+    ///
+    /// A stream of which only the beginning has been queued is cut: what is queued goes out, and
+    /// nothing can be written behind it any more, which would be taken for the rest; that throws
+    /// std::system_error (ECANCELED). Reading goes on. Only abort() tells the peer.
+    virtual task<void> write(std::string_view bytes, deadline until = {}) = 0;
+    /// As write(), but takes the string over instead of copying it, and so never queues a part.
+    virtual task<void> write_owned(std::string bytes, deadline until = {}) = 0;
     /// As write() without waiting: true if the bytes were queued; false, with nothing queued, where
     /// write() would wait or throw.
     virtual bool try_write(std::string_view bytes) = 0;
-    /// Queues several pieces as if they were one (vectored write).
-    virtual task<void> write_all(std::span<const std::string_view> pieces);
-    /// Waits until the transport has taken everything that was queued.
-    virtual task<void> flush() = 0;
+    /// Queues several pieces as if they were one (vectored write): as write_owned().
+    virtual task<void> write_all(std::span<const std::string_view> pieces, deadline until = {});
+    /// Waits until the transport has taken everything that was queued. When `until` passes first it
+    /// throws timed_out, and nothing has changed: what is queued goes on going out.
+    virtual task<void> flush(deadline until = {}) = 0;
+    /// How far the peer has come with what was written; a system call. Zeros where that is not
+    /// known.
+    [[nodiscard]] virtual send_progress progress() const noexcept { return {}; }
     /// Half-close: the end of the stream follows the last queued byte. Reading goes on.
     virtual void shutdown_write() noexcept = 0;
 
@@ -82,11 +123,37 @@ public:
     /// stream. Throws std::length_error for a line of more than `max_bytes`. However it fails,
     /// nothing has been consumed.
     task<std::optional<std::string>> read_line(std::size_t max_bytes = 65536, deadline until = {});
-    /// Writes `line` and LF.
-    task<void> write_line(std::string_view line);
+    /// Writes `line` and LF, as write_owned().
+    task<void> write_line(std::string_view line, deadline until = {});
 
 protected:
     stream() = default;
+    stream(stream&& other) noexcept
+        : shown_(std::exchange(other.shown_, 0)), seen_(std::exchange(other.seen_, 0)) {}
+    stream& operator=(stream&& other) noexcept {
+        shown_ = std::exchange(other.shown_, 0);
+        seen_ = std::exchange(other.seen_, 0);
+        return *this;
+    }
+
+    /// Drops what read() has shown: first in fill() and fill_more().
+    void drop_shown() noexcept {
+        if ((shown_ | seen_) != 0) [[unlikely]]
+            drop_what_was_shown();
+    }
+    /// So much of what read() has shown is dropped already: in consume().
+    void forget_shown(std::size_t bytes) noexcept {
+        if ((shown_ | seen_) != 0) [[unlikely]] {
+            shown_ -= bytes < shown_ ? bytes : shown_;
+            seen_ -= bytes < seen_ ? bytes : seen_;
+        }
+    }
+
+private:
+    void drop_what_was_shown() noexcept;
+
+    std::size_t shown_ = 0; // at the front of buffered(), by the last read()
+    std::size_t seen_ = 0;  // there too, given back by unread()
 };
 
 } // namespace rota::io

@@ -1,23 +1,45 @@
 #pragma once
 
 #include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
 
 namespace rota::http {
 
 /// A failure that has an answer: a handler that throws it, or lets it pass, is answered with this
 /// status and a short text, or what router::error() makes of it. Reading a request body throws it
 /// for a body that is malformed (400), too slow (408) or too large (413); the connection is closed
-/// after such an answer.
+/// after such an answer. Copies share their texts, and do not throw.
 class http_error : public std::exception {
 public:
     /// `reason` is a string literal; it is sent to the client.
     http_error(int status, const char* reason) noexcept : status_(status), reason_(reason) {}
+    /// `reason` is a few words of text; they are sent to the client.
+    http_error(int status, std::string reason)
+        : status_(status), own_(std::make_shared<const text>(text{std::move(reason), {}})),
+          reason_(own_->content.c_str()) {}
+    /// An answer of its own: sent as it is, whatever router::error() says. See problem.
+    http_error(int status, std::string content, std::string content_type)
+        : status_(status),
+          own_(std::make_shared<const text>(text{std::move(content), std::move(content_type)})),
+          reason_(own_->content.c_str()) {}
 
     [[nodiscard]] int status() const noexcept { return status_; }
+    /// The reason, or the content of an answer of its own.
     [[nodiscard]] const char* what() const noexcept override { return reason_; }
+    /// Of an answer of its own; else empty.
+    [[nodiscard]] std::string_view content_type() const noexcept {
+        return own_ ? std::string_view(own_->content_type) : std::string_view();
+    }
 
 private:
+    struct text {
+        std::string content;
+        std::string content_type;
+    };
     int status_;
+    std::shared_ptr<const text> own_;
     const char* reason_;
 };
 

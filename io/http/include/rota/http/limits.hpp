@@ -20,7 +20,7 @@ struct parser_limits {
     std::uint64_t body_bytes_max = 1'048'576;
     /// A chunk-size line with its extensions, without its CRLF; more is 400.
     std::size_t chunk_line_bytes_max = 256;
-    /// Bytes of chunk extensions in one body; more is 400. They mean nothing to anybody.
+    /// Bytes of chunk extensions in one body; more is 400. They have no meaning here.
     std::size_t chunk_extension_bytes_max = 4'096;
     /// CRLFs before a request line, which RFC 9112 section 2.2 asks to skip; more is 400.
     std::size_t leading_empty_lines_max = 4;
@@ -41,15 +41,19 @@ struct server_limits {
     /// only for those that will be idle for long. 0: never.
     milliseconds rest_after{1'000};
     /// How long an idle connection is kept when the server drains: for the request that its client
-    /// has just sent, which is answered with "Connection: close".
+    /// has just sent, which is answered with "Connection: close". Also how long one is kept behind
+    /// that answer, if its client does not close it.
     milliseconds drain_grace{100};
     /// Time spent waiting for one body in all; then 408.
     milliseconds body_timeout{300'000};
     /// A body may also not be slower than this after `body_grace`; then 408. 0: no minimum.
     std::uint64_t body_rate_min_bytes_per_s = 240;
     milliseconds body_grace{10'000};
-    /// For a client to make room for the next piece of an answer; then the connection is reset.
+    /// How long a client may take nothing of an answer; then the connection is reset.
     milliseconds send_timeout{60'000};
+    /// Below this rate it may not stay for long either: it has send_timeout, and a second more for
+    /// so many bytes that it takes. 0: no minimum.
+    std::uint64_t send_rate_min_bytes_per_s = 240;
     /// Requests answered on one connection before it is closed. 0: any number.
     std::uint64_t requests_per_connection_max = 0;
     /// A body that the handler left unread is read and thrown away up to here to keep the

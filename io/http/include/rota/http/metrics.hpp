@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 
+#include <rota/check.hpp>
+
 namespace rota::http {
 
 /// Upper bounds of the latency histogram's buckets, in microseconds; one more bucket holds the
@@ -19,7 +21,8 @@ inline constexpr std::array<std::uint32_t, 17> latency_bounds_us{
 struct metrics_snapshot {
     std::uint64_t connections = 0; // served so far
     std::uint64_t connections_open = 0;
-    std::uint64_t requests = 0; // answered, malformed ones included
+    std::uint64_t connections_taken_over = 0; // of the open ones
+    std::uint64_t requests = 0;               // answered, malformed ones included
     std::uint64_t requests_in_flight = 0;
     std::array<std::uint64_t, 5> responses_by_class{}; // 1xx to 5xx
     std::uint64_t bytes_received = 0;
@@ -38,7 +41,10 @@ public:
         void add(std::uint64_t n) noexcept {
             value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
         }
-        void subtract(std::uint64_t n) noexcept { add(std::uint64_t{0} - n); }
+        void subtract(std::uint64_t n) noexcept {
+            ROTA_CHECK(get() >= n, "what is counted off was counted");
+            add(std::uint64_t{0} - n);
+        }
         [[nodiscard]] std::uint64_t get() const noexcept {
             return value_.load(std::memory_order_relaxed);
         }
@@ -51,6 +57,7 @@ public:
 
     counter connections;
     counter connections_open;
+    counter connections_taken_over;
     counter requests;
     counter requests_in_flight;
     counter bytes_received;

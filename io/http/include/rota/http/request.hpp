@@ -8,15 +8,26 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <rota/http/body.hpp>
 #include <rota/http/request_head.hpp>
+#include <rota/http/values.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/task.hpp>
 
+namespace rota::json {
+class document;
+struct read_options;
+} // namespace rota::json
+
 namespace rota::http {
+
+/// Reads a content as JSON: in <rota/http/json.hpp>, which request::json() needs.
+template <class T>
+struct json_content;
 
 /// What the router found in a path: the values of the pattern's parameters, as offsets into the
 /// path.
@@ -56,6 +67,42 @@ public:
     /// The first query parameter of that name, decoded ('+' is a space); "" for one without a
     /// value.
     [[nodiscard]] std::optional<std::string> query(std::string_view name) const;
+    /// The same as a T: an integer, a floating-point number, a bool or what text_value<T> says.
+    /// Throws http_error(400), with what was expected and what came, for one that is there and is
+    /// not that.
+    template <class T>
+    [[nodiscard]] std::optional<T> query(std::string_view name) const {
+        const std::optional<std::string> text = query(name);
+        if (!text)
+            return std::nullopt;
+        return detail::value_of<T>("query parameter", name, *text);
+    }
+    /// The same, or `fallback` where there is none: r.query<int>("limit", 20).
+    template <class T>
+    [[nodiscard]] T query(std::string_view name, std::type_identity_t<T> fallback) const {
+        std::optional<T> found = query<T>(name);
+        return found ? *std::move(found) : std::move(fallback);
+    }
+    /// The same, from `least` to `most`: r.query<int>("limit", 20, 1, 100).
+    template <class T>
+    requires std::is_arithmetic_v<T>
+    [[nodiscard]] T query(std::string_view name, std::type_identity_t<T> fallback,
+                          std::type_identity_t<T> least, std::type_identity_t<T> most) const {
+        const std::optional<T> found = query<T>(name);
+        if (found && (*found < least || *found > most)) {
+            detail::fail_value("query parameter", name,
+                               std::to_string(least) + " to " + std::to_string(most), *query(name));
+        }
+        return found.value_or(fallback);
+    }
+    /// One that has to be there: http_error(400) where there is none.
+    template <class T>
+    [[nodiscard]] T required_query(std::string_view name) const {
+        std::optional<T> found = query<T>(name);
+        if (!found)
+            detail::fail_missing("query parameter", name, text_value<T>::expected());
+        return *std::move(found);
+    }
     /// Every query parameter, decoded, in order.
     [[nodiscard]] std::vector<std::pair<std::string, std::string>> query_parameters() const;
 
@@ -70,6 +117,11 @@ public:
     /// The value of a parameter of the route's pattern, decoded; of an unnamed wildcard under "*".
     /// Throws std::out_of_range if the pattern has none of that name.
     [[nodiscard]] std::string_view param(std::string_view name) const;
+    /// The same as a T, as query() has it: throws http_error(400) for one that is not that.
+    template <class T>
+    [[nodiscard]] T param(std::string_view name) const {
+        return detail::value_of<T>("parameter", name, param(name));
+    }
 
     /// The content, piece by piece.
     [[nodiscard]] body_reader& body() noexcept;
@@ -77,6 +129,24 @@ public:
     task<std::string> text(std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) {
         return body().read_all(bytes_max);
     }
+
+    /// The content as JSON: a T by its description (<rota/json/describe.hpp>), or a json::document.
+    /// Throws http_error: 400 for what is no JSON or not as described, 413 for more than
+    /// `bytes_max`. Needs <rota/http/json.hpp>.
+    template <class T = json::document>
+    task<T> json(std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) {
+        return json_content<T>::read(this, bytes_max);
+    }
+    /// The same, as strict as `how` says: r.json<item>({.refuse_unknown = true}).
+    template <class T = json::document>
+    task<T> json(const json::read_options& how,
+                 std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) {
+        return json_content<T>::read(this, bytes_max, how);
+    }
+
+    /// Whether the client asks to go on in this protocol (Upgrade, RFC 9110 section 7.8), and may:
+    /// then response::upgrade() does it. Names compare without regard to case.
+    [[nodiscard]] bool offers_upgrade(std::string_view protocol) const noexcept;
 
     /// Where the client is, as the listener writes it; empty where that is not known.
     [[nodiscard]] std::string_view peer() const noexcept { return peer_; }
@@ -110,7 +180,7 @@ private:
     const route_values* route_ = nullptr;
     std::string decoded_path_; // if the path has escapes
     std::string_view peer_;
-    io::stream* stream_ = nullptr; // null: nobody to wait for
+    io::stream* stream_ = nullptr; // null: nothing to wait for
     std::any context_;
 };
 

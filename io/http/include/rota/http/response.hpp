@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include <rota/http/body.hpp>
 #include <rota/http/headers.hpp>
+#include <rota/http/takeover.hpp>
 
 namespace rota::http {
 
@@ -16,6 +19,11 @@ struct literal {
     consteval literal(const char* chars) : text(chars) {}
     std::string_view text;
 };
+
+/// Has a connection to itself, once a handler has taken it over: see response::upgrade(). May be a
+/// coroutine lambda with captures: the response that holds it lives until it has ended, and so does
+/// the request.
+using connection_taker = std::move_only_function<task<void>(takeover&)>;
 
 /// What a handler answers. A value that moves; used by one thread at a time.
 ///
@@ -41,6 +49,14 @@ public:
     /// The same with a known length; writing less or more cuts the connection.
     static response stream(std::uint64_t length, body_producer producer,
                            std::string_view content_type = "application/octet-stream");
+    /// Goes on in another protocol: "101 Switching Protocols" with Upgrade and Connection, and the
+    /// fields of this response; behind it the connection is `taker`'s until that ends. A client
+    /// that has not asked for it (request::offers_upgrade()) gets a 426 instead. `protocol` is what
+    /// stands in Upgrade: "websocket". Throws std::invalid_argument for what must not stand there.
+    static response upgrade(std::string_view protocol, connection_taker taker);
+    /// The answer to CONNECT (router::connect()): "200 OK" and the fields of this response, then
+    /// the connection is `taker`'s until that ends.
+    static response tunnel(connection_taker taker);
     static response redirect(std::string_view location, int status = 302);
 
     [[nodiscard]] int status() const noexcept { return status_; }
@@ -65,6 +81,13 @@ public:
         return kind_ == kind::owned ? std::string_view(owned_) : fixed_;
     }
     [[nodiscard]] bool streamed() const noexcept { return kind_ == kind::streamed; }
+    /// Whether all of it is there: neither streamed nor a taking over.
+    [[nodiscard]] bool is_whole() const noexcept { return kind_ < kind::streamed; }
+    /// Whether it gives the connection away.
+    [[nodiscard]] bool takes_over() const noexcept {
+        return kind_ == kind::upgrade || kind_ == kind::tunnel;
+    }
+    [[nodiscard]] bool is_tunnel() const noexcept { return kind_ == kind::tunnel; }
     /// How long the content is, if that is known beforehand.
     [[nodiscard]] std::optional<std::uint64_t> length() const noexcept;
 
@@ -73,14 +96,17 @@ public:
     /// Takes the owned content out, to send it without a copy; empty if the content is not owned.
     [[nodiscard]] std::string take_owned_body() noexcept;
     [[nodiscard]] body_producer& producer() noexcept { return producer_; }
+    /// Of one that takes the connection over.
+    [[nodiscard]] connection_taker& taker() noexcept { return *taker_; }
 
 private:
-    enum class kind : std::uint8_t { fixed, owned, streamed };
+    enum class kind : std::uint8_t { fixed, owned, streamed, upgrade, tunnel };
 
     http::headers headers_;
     std::string owned_;
     std::string_view fixed_;
     body_producer producer_;
+    std::unique_ptr<connection_taker> taker_; // rare, so it is elsewhere
     std::uint64_t length_ = 0;
     std::int16_t status_ = 200;
     kind kind_ = kind::fixed;

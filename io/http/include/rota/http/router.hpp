@@ -34,8 +34,9 @@ private:
     std::uint16_t bits_ = 0;
 };
 
-/// Makes the answer to a request that failed, in place of a short text; `reason` is a few words, or
-/// empty. It is called by any worker at any time, and must not wait.
+/// Makes the answer to a request that failed, in place of a short text; `reason` is a few words,
+/// the status' own ("Not Found") where there is no more to say. It is called by any worker at any
+/// time, and must not wait.
 using error_page = std::move_only_function<response(int status, std::string_view reason) const>;
 
 /// The part of the paths that one router speaks for: all of them, or those under the prefix that it
@@ -107,6 +108,11 @@ public:
     /// GET, POST, PUT, PATCH and DELETE.
     router& any(std::string_view pattern, handler h);
 
+    /// What answers CONNECT, whatever host it is for (request::target() is "host:port"), as a proxy
+    /// does: with response::tunnel(), or a refusal. Without it that is a 501. Middleware runs. Of
+    /// the outermost router only.
+    router& connect(handler h);
+
     /// Puts a function around every handler of this router, and around whatever is answered to
     /// requests that no route is found for: 404, 405, OPTIONS. The first one added is the
     /// outermost. Whether routes are added, or routers mounted, before or after makes no
@@ -163,7 +169,7 @@ public:
                                                    const route_match* found) const;
     /// Runs the middleware and what it leads to. `req`, `match` and the router outlive the task.
     [[nodiscard]] static task<response> dispatch(request& req, const route_match& match);
-    /// The answer where no route was found and nobody else has one: OPTIONS, 404 or 405.
+    /// The answer where no route was found and nothing else has one: OPTIONS, 404 or 405.
     [[nodiscard]] static response fallback(const request& req, const route_match& match);
     /// True if fallback() is all that there is to do for a request without a target.
     [[nodiscard]] static bool plain_fallback(const route_match& match) noexcept {
@@ -176,8 +182,10 @@ private:
     void insert(std::unique_ptr<route> added);
     void find(http::method method, std::string_view path, route_match& found) const;
     void miss(std::string_view path, route_match& found) const;
+    void resolve_pathless(const request_head& head, route_match& found) const;
 
     std::vector<std::unique_ptr<route>> routes_;
+    std::unique_ptr<route> connect_; // or none
     std::unique_ptr<detail::route_tree> tree_;
     // Those that requests without a route belong to first; the last is its own.
     std::vector<std::unique_ptr<route_scope>> scopes_;

@@ -6,12 +6,17 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <rota/awaitable.hpp>
+#include <rota/http/error.hpp>
 #include <rota/http/limits.hpp>
 #include <rota/http/metrics.hpp>
+#include <rota/http/problem.hpp>
 #include <rota/http/router.hpp>
 #include <rota/http/session.hpp>
+#include <rota/http/takeover.hpp>
 #include <rota/io/context.hpp>
 #include <rota/io/endpoint.hpp>
 #include <rota/io/server.hpp>
@@ -20,7 +25,8 @@
 namespace rota::http {
 
 struct server_options {
-    /// Where to listen: "127.0.0.1:8080", "[::]:80", "unix:/run/x.sock". At least one.
+    /// Where to listen: {"127.0.0.1:8080", "[::]:80", "unix:/run/x.sock", "8080"}, of which the
+    /// last is a port of 127.0.0.1 (see io::endpoint). At least one.
     std::vector<io::endpoint> listen{};
     io::listen_options socket{};
     /// Connections at once; further clients wait in the backlog.
@@ -35,8 +41,9 @@ struct server_options {
 /// An HTTP server: serves the routes of a router to the clients of an io::server.
 ///
 /// Made and run by one thread; drain(), refuse(), drain_token(), metrics(), listening() and
-/// connections() are for any thread. Handlers run on the workers of the context. It outlives its
-/// clients: run() ends when they have gone.
+/// connections() are for any thread. Handlers run on the workers of the context. run() ends after
+/// the last of them, and nothing that was given to the server is called any more; whatever sessions
+/// use is theirs too, so the object may go before.
 class server {
 public:
     /// Throws std::invalid_argument for options that make no sense.
@@ -54,8 +61,23 @@ public:
     /// router::error() says another) and "Connection: close", whatever their path, for a program
     /// that is short of something. What is at work goes on.
     void refuse(bool on) noexcept;
-    /// run() in the foreground, drained by SIGINT, SIGTERM or SIGHUP; for main().
+    /// run() in the foreground, drained by SIGINT, SIGTERM or SIGHUP, and ended if need be; for
+    /// main(). See io::run_until_signalled().
     void run_until_signalled();
+    void run_until_signalled(io::end_signals& signals);
+
+    /// Work beside the clients, a task or a function, that is there as long as handlers run, is
+    /// stopped then, and awaited by run(): `server.attach(every(1s, [&] { ... }))`; or told to
+    /// finish: `server.attach([&] { return pack(&orders); }, {.finish = [&] { orders.close(); }})`.
+    /// Before run(). See io::server::attach().
+    template <task_body A>
+    void attach(A&& body, io::attach_options options) {
+        attach_task(rota::detail::as_void_task(std::forward<A>(body)), std::move(options));
+    }
+    template <task_body A>
+    void attach(A&& body, std::string name = "background") {
+        attach(std::forward<A>(body), io::attach_options{.name = std::move(name)});
+    }
 
     /// Requested when the drain begins: for handlers that keep clients waiting.
     [[nodiscard]] std::stop_token drain_token() const noexcept;
@@ -65,13 +87,18 @@ public:
     [[nodiscard]] std::vector<io::endpoint> listening() const;
 
 private:
+    void attach_task(task<void> body, io::attach_options options);
+
     struct state;
     std::unique_ptr<state> state_;
 };
 
 /// Everything in one call, for a main() of few lines: makes a context, serves `routes` on `address`
-/// until SIGINT, SIGTERM or SIGHUP, drains. Throws what server and io::context throw.
-void serve(router routes, const std::string& address, server_options options = {},
-           const io::context_options& context = {});
+/// (as io::endpoint takes it) and wherever the options say until SIGINT, SIGTERM or SIGHUP, drains.
+/// Returns the exit code: 0, or 1 if it could not serve, after it has said why, and what to do
+/// about it, in one line of the log. The process ends with exit code 1 if the end takes 5 s longer
+/// than the drain timeout, or than a second signal (io::end_signals). Throws nothing.
+[[nodiscard]] int serve(router routes, const std::string& address, server_options options = {},
+                        const io::context_options& context = {}) noexcept;
 
 } // namespace rota::http

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <stop_token>
@@ -38,9 +39,11 @@ struct session_hooks {
 /// How a session that can be resumed has ended, or begins again.
 struct session_rest {
     bool wanted = false; ///< it has ended only to be resumed when the client sends something
-    std::chrono::steady_clock::time_point until; ///< or to be closed then
-    std::uint64_t requests = 0;                  ///< that have been answered
+    /// or to be closed then: the end of the time to be idle, which only a request renews
+    std::chrono::steady_clock::time_point until;
+    std::uint64_t requests = 0; ///< that have been answered
     std::uint64_t bytes_sent = 0;
+    std::size_t empty_lines = 0; ///< that have come since the last of them
 };
 
 /// What a session is given beside the stream. The pointers may be null and outlive the session.

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+
+namespace rota {
+
+/// How long one step of a routine may go on by awaits that need not wait. The worker renews it for
+/// each step; every await that completes at once spends of it, and where it is spent the await
+/// yields instead: others have their turn, however much there is to be had at once.
+///
+/// It is spent by time, or by a number of awaits where the clock stands still. Reading the clock
+/// costs as much as an await, so it is read every so many: up to 16 if they are cheap, each if they
+/// are costly. Thread-safety: none; the holder of the worker's baton.
+class budget {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// As long as the read side may run a worker on its behalf (io: topology split).
+    static constexpr std::chrono::microseconds step_max{200};
+    static constexpr int awaits_max = 512;
+
+    /// A turn of the worker begins, which has to end at `until` whatever it runs.
+    void begin_turn(time_point now, time_point until) noexcept {
+        looked_ = now;
+        until_ = until;
+        spent_ = false;
+    }
+    /// A step begins.
+    void renew() noexcept {
+        left_ = chunk_;
+        taken_ = 0;
+        deadline_ = unset;
+    }
+    /// Counts an await; true if it is time to look().
+    [[nodiscard]] bool count() noexcept { return --left_ <= 0; }
+    /// As count(), for a caller that has the time anyway.
+    [[nodiscard]] bool count(time_point now) noexcept { return --left_ <= 0 || now >= deadline_; }
+    /// True if the step's budget is spent. The first look of a step begins its time.
+    [[nodiscard]] bool look(time_point now) noexcept {
+        taken_ += chunk_ - left_;
+        chunk_ = now - looked_ > costly ? 1 : at_most(2 * chunk_, chunk_max);
+        left_ = chunk_;
+        looked_ = now;
+        if (deadline_ == unset)
+            deadline_ = at_most(now + step_max, until_);
+        spent_ = now >= deadline_ || taken_ >= awaits_max;
+        return spent_;
+    }
+    /// Whether a step of this turn has spent its budget: time to look what has come meanwhile.
+    [[nodiscard]] bool spent() const noexcept { return spent_; }
+
+private:
+    /// std::min() without its header, which costs every program that includes this one a tenth of
+    /// its compile time.
+    template <class T>
+    static constexpr T at_most(T value, T most) noexcept {
+        return most < value ? most : value;
+    }
+
+    static constexpr int chunk_max = 16;
+    static constexpr std::chrono::microseconds costly{50};
+    static constexpr time_point unset = time_point::min();
+
+    int chunk_ = chunk_max; // awaits from one look to the next
+    int left_ = chunk_max;
+    int taken_ = 0;
+    bool spent_ = false;
+    time_point looked_;
+    time_point until_;
+    time_point deadline_;
+};
+
+} // namespace rota

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <pthread.h>
+
+namespace rota {
+
+/// Clears away what a thread keeps for itself when that thread ends. Instead of a thread_local with
+/// a destructor: to note that, glibc allocates, and where there is no memory it ends the process.
+///
+/// A static object, which is never destroyed. The main thread's is left to the end of the process.
+class thread_end {
+public:
+    /// `clear` gets what note() was given, on the thread that ends, behind the destructors of its
+    /// thread_locals; must not throw.
+    explicit thread_end(void (*clear)(void* object)) noexcept
+        : made_(::pthread_key_create(&key_, clear) == 0) {}
+    thread_end(const thread_end&) = delete;
+    thread_end& operator=(const thread_end&) = delete;
+    ~thread_end() = default; // the key stays: threads may end later
+
+    /// Notes the object of this thread, instead of the one before. False if there is no memory, or
+    /// no key: then nothing will clear it. Any thread. Source: man 3 pthread_setspecific.
+    [[nodiscard]] bool note(void* object) const noexcept {
+        return made_ && ::pthread_setspecific(key_, object) == 0;
+    }
+
+private:
+    pthread_key_t key_{};
+    bool made_;
+};
+
+} // namespace rota

@@ -1,0 +1,141 @@
+#pragma once
+
+// Names and values of header fields, for those who write a proxy, a client or middleware: RFC 9110
+// sections 5.1, 5.5 and 5.6. All of it is for any thread; views are of the text that was given.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rota/http/request_head.hpp>
+
+namespace rota::http::fields {
+
+namespace detail {
+constexpr std::array<bool, 256> make_class(std::string_view extra) {
+    std::array<bool, 256> table{};
+    for (int c = '0'; c <= '9'; ++c)
+        table[static_cast<std::size_t>(c)] = true;
+    for (int c = 'A'; c <= 'Z'; ++c)
+        table[static_cast<std::size_t>(c)] = true;
+    for (int c = 'a'; c <= 'z'; ++c)
+        table[static_cast<std::size_t>(c)] = true;
+    for (char c : extra)
+        table[static_cast<unsigned char>(c)] = true;
+    return table;
+}
+inline constexpr auto token_chars = make_class("!#$%&'*+-.^_`|~");
+} // namespace detail
+
+[[nodiscard]] constexpr bool is_token_char(char c) noexcept {
+    return detail::token_chars[static_cast<unsigned char>(c)];
+}
+
+/// What a name of a field, a method or a coding is made of.
+[[nodiscard]] constexpr bool is_token(std::string_view text) noexcept {
+    for (char c : text) {
+        if (!is_token_char(c))
+            return false;
+    }
+    return !text.empty();
+}
+
+[[nodiscard]] constexpr char to_lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+}
+
+/// Whether two names are one: compares without regard to the case of ASCII letters.
+[[nodiscard]] constexpr bool iequals(std::string_view a, std::string_view b) noexcept {
+    if (a.size() != b.size())
+        return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i] != b[i] && to_lower(a[i]) != to_lower(b[i]))
+            return false;
+    }
+    return true;
+}
+
+/// Without the spaces and tabs at both ends (OWS).
+[[nodiscard]] constexpr std::string_view trim(std::string_view text) noexcept {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+        text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
+        text.remove_suffix(1);
+    return text;
+}
+
+/// Takes the next element off a comma-separated list of tokens (RFC 9110 section 5.6.1), trimmed;
+/// it may be empty. For lists in which a quoted string may stand there is next_part().
+[[nodiscard]] constexpr std::string_view next_list_item(std::string_view& list) noexcept {
+    const std::size_t comma = list.find(',');
+    const std::string_view item = trim(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    return item;
+}
+
+/// Takes what stands before the next `separator` outside of quotes off the front of `list`,
+/// trimmed; it may be empty. A string that is quoted without an end goes to the end.
+[[nodiscard]] std::string_view next_part(std::string_view& list, char separator) noexcept;
+/// A token as it is; a quoted string (RFC 9110 section 5.6.4) without its quotes and escapes.
+[[nodiscard]] std::string unquoted(std::string_view text);
+/// The text as it is if it is a token, else as a quoted string. Throws std::invalid_argument for
+/// one with a control character other than a tab.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+/// Whether a comma-separated list has this element, in any case.
+[[nodiscard]] bool list_has(std::string_view list, std::string_view element) noexcept;
+/// Whether a field of that name has this element in its list, however many fields the list is
+/// spread over: list_has(r.headers(), "Connection", "close").
+[[nodiscard]] bool list_has(header_list among, std::string_view name,
+                            std::string_view element) noexcept;
+/// The values of all fields of that name as one list, in their order; nothing if there is none.
+[[nodiscard]] std::optional<std::string> joined(header_list among, std::string_view name);
+/// Whether this field is about one connection, so that a proxy does not pass it on: Connection,
+/// those that `connection` (the value of that field) names, and those that always are (RFC 9110
+/// section 7.6.1).
+[[nodiscard]] bool is_hop_by_hop(std::string_view name, std::string_view connection = {}) noexcept;
+
+namespace detail {
+/// Whether one of the eight bytes is a control character other than a tab.
+inline bool word_has_control(const char* at) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    constexpr std::uint64_t highs = 0x8080808080808080;
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    const std::uint64_t deletes = word ^ (ones * 0x7f);
+    // A byte below 0x20, or one that is zero after the exclusive or. Borrows only raise false
+    // alarms.
+    const std::uint64_t suspects =
+        (((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & highs;
+    if (suspects == 0)
+        return false;
+    for (int i = 0; i < 8; ++i) {
+        const auto c = static_cast<unsigned char>(at[i]);
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return true;
+    }
+    return false;
+}
+} // namespace detail
+
+/// True if the text holds a control character other than a tab. Eight bytes at a time.
+[[nodiscard]] inline bool has_control(std::string_view text) noexcept {
+    if (text.size() < 8) {
+        std::array<char, 8> padded;
+        padded.fill(' ');
+        for (std::size_t i = 0; i < text.size(); ++i)
+            padded[i] = text[i];
+        return detail::word_has_control(padded.data());
+    }
+    for (std::size_t i = 0; i + 8 < text.size(); i += 8) {
+        if (detail::word_has_control(text.data() + i))
+            return true;
+    }
+    return detail::word_has_control(text.data() + text.size() - 8); // some of it twice
+}
+
+} // namespace rota::http::fields

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rota/http/handler.hpp>
+#include <rota/http/request.hpp>
+#include <rota/http/response.hpp>
+#include <rota/http/router.hpp>
+#include <rota/http/token_file.hpp>
+#include <rota/io/endpoint.hpp>
+
+namespace rota::http {
+
+struct guard_options {
+    /// True if the server listens where other machines reach it; see is_local(). Then any Host will
+    /// do, unless hosts are allowed: then one of those or any address.
+    bool beyond_loopback = false;
+    /// Further hosts, each with or without a port: "queue.example.org", "[2001:db8::1]:8080".
+    std::vector<std::string> allowed_hosts{};
+    /// What a client is told whose Host is another; a program says which option of its own helps.
+    std::string host_advice =
+        "Host is neither localhost, nor a loopback address, nor a host that was allowed";
+    /// If set, requests need one of its tokens.
+    std::shared_ptr<token_file> tokens{};
+    std::string realm = "rota"; ///< of the tokens; printable ASCII without '"' and '\'
+};
+
+/// Keeps browsers from being used against a server by pages of others, and keeps out clients that
+/// have no token. For what a server offers to some only: a browser lets any page send requests to
+/// any server that it reaches, which includes those that listen on this machine only.
+///
+/// In this order, the first that fails is the answer:
+/// - 421 if Host, or the host of an absolute target, is another than localhost, a loopback address
+///   with any port, or one of the allowed, compared without regard to case: a page whose own name
+///   has come to mean this machine (DNS rebinding) sends that name. An allowed host without a port
+///   stands for every port; with one a Host without a port means 80 or 443. HTTP/1.0 without a Host
+///   is refused, too.
+/// - 403 if a method other than GET, HEAD and OPTIONS comes with `Sec-Fetch-Site: cross-site`, or
+///   with an Origin that is not the one of Host: another host or port (RFC 6454), or "null".
+/// - 401 with WWW-Authenticate unless `Authorization: Bearer` has a token (RFC 6750), if there are
+///   tokens.
+///
+/// Immutable; any thread.
+class guard {
+public:
+    struct refusal {
+        int status;
+        std::string_view reason;
+        std::string challenge{}; ///< for WWW-Authenticate, empty if none
+    };
+
+    /// Throws std::invalid_argument if an allowed host is none, or the realm cannot be sent.
+    explicit guard(guard_options options);
+
+    /// What to answer instead, if anything.
+    [[nodiscard]] std::optional<refusal> check(const request& req) const;
+    /// The same without the tokens: for what a browser needs before it has one.
+    [[nodiscard]] std::optional<refusal> check_browser(const request& req) const;
+    /// The answer of a refusal, made by `page` if it is set, else a line of text.
+    [[nodiscard]] static response answer(const refusal& why, const error_page& page);
+
+    /// check() around everything in a router.
+    [[nodiscard]] static middleware around(std::shared_ptr<const guard> self, error_page page = {});
+
+private:
+    [[nodiscard]] bool is_host_allowed(std::string_view host) const;
+    [[nodiscard]] std::optional<refusal> check_token(const request& req) const;
+
+    const guard_options options_;
+};
+
+/// Whether only this machine reaches what listens there: a loopback address or a Unix socket.
+[[nodiscard]] bool is_local(const io::endpoint& where);
+
+} // namespace rota::http

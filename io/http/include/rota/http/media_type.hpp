@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rota::http {
+
+/// A media type with its parameters (RFC 9110 section 8.3.1): the value of a Content-Type, or a
+/// range of an Accept. A value.
+struct media_type {
+    std::string type;    ///< "text", in lower case; "*" in a range
+    std::string subtype; ///< "html", in lower case; "*" in a range
+    /// Names in lower case, values without their quotes, in their order; a name is there once.
+    std::vector<std::pair<std::string, std::string>> parameters;
+
+    /// Nothing for what is not one.
+    [[nodiscard]] static std::optional<media_type> parse(std::string_view text);
+    /// "text/html": without parameters.
+    [[nodiscard]] std::string essence() const { return type + '/' + subtype; }
+    /// Whether it is this one ("text/html"), whatever its parameters and its case.
+    [[nodiscard]] bool is(std::string_view essence) const noexcept;
+    /// Whether its content is JSON: application/json, or any with the suffix "+json".
+    [[nodiscard]] bool is_json() const noexcept;
+    /// The value of a parameter: of "charset", "boundary". Names compare without regard to case.
+    [[nodiscard]] std::optional<std::string_view> parameter(std::string_view name) const noexcept;
+    /// As parse() takes it.
+    [[nodiscard]] std::string to_string() const;
+
+    bool operator==(const media_type&) const = default;
+};
+
+} // namespace rota::http

@@ -1,0 +1,148 @@
+#include <rota/http/guard.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <sys/socket.h>
+
+#include "answers.hpp"
+#include "authority.hpp"
+#include "syntax.hpp"
+
+namespace rota::http {
+namespace {
+
+bool changes_nothing(method m) noexcept {
+    return m == method::get || m == method::head || m == method::options;
+}
+
+/// Whether the request is one that a page of another origin has sent.
+bool comes_from_elsewhere(const request& req) noexcept {
+    for (const header_field field : req.headers()) {
+        if (syntax::iequals(field.name, "Sec-Fetch-Site") &&
+            syntax::iequals(field.value, "cross-site")) {
+            return true;
+        }
+        if (syntax::iequals(field.name, "Origin") &&
+            !detail::same_origin(field.value, req.host())) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// What stands behind the scheme of an Authorization field, empty if that is another.
+std::string_view bearer_token(std::string_view field) noexcept {
+    constexpr std::string_view scheme = "Bearer ";
+    if (!syntax::iequals(field.substr(0, scheme.size()), scheme))
+        return {};
+    return syntax::trim(field.substr(scheme.size()));
+}
+
+bool is_allowed(std::string_view allowed, const detail::authority& host) noexcept {
+    const auto wanted = detail::parse_authority(allowed);
+    if (!wanted || !detail::same_host(wanted->host, host.host))
+        return false;
+    if (!wanted->port || wanted->port == host.port)
+        return true;
+    return !host.port && (wanted->port == 80 || wanted->port == 443);
+}
+
+task<response> pass_or_refuse(std::shared_ptr<const guard> by, const error_page* page, request* req,
+                              next proceed) {
+    const std::optional<guard::refusal> refused = by->check(*req);
+    if (refused)
+        co_return guard::answer(*refused, *page);
+    response answer = co_await proceed(*req);
+    co_return std::move(answer);
+}
+
+} // namespace
+
+guard::guard(guard_options options) : options_(std::move(options)) {
+    for (const std::string& each : options_.allowed_hosts) {
+        if (!detail::parse_authority(each))
+            throw std::invalid_argument('"' + each + "\" is no host, with or without a port");
+    }
+    const auto sendable = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };
+    if (!std::ranges::all_of(options_.realm, sendable))
+        throw std::invalid_argument("a realm is printable ASCII without quotes");
+}
+
+bool guard::is_host_allowed(std::string_view host) const {
+    if (options_.beyond_loopback && options_.allowed_hosts.empty())
+        return true;
+    const auto parsed = detail::parse_authority(host);
+    if (!parsed)
+        return false;
+    if (detail::same_host(parsed->host, "localhost") || detail::is_loopback(parsed->host))
+        return true;
+    if (options_.beyond_loopback && detail::is_address(parsed->host))
+        return true;
+    return std::ranges::any_of(options_.allowed_hosts, [&](const std::string& allowed) {
+        return is_allowed(allowed, *parsed);
+    });
+}
+
+std::optional<guard::refusal> guard::check_browser(const request& req) const {
+    if (!is_host_allowed(req.host()))
+        return refusal{421, options_.host_advice};
+    if (!changes_nothing(req.method()) && comes_from_elsewhere(req)) {
+        return refusal{403, "this was sent by a page of another origin than Host; a proxy has to "
+                            "pass Host on as it is"};
+    }
+    return std::nullopt;
+}
+
+std::optional<guard::refusal> guard::check_token(const request& req) const {
+    std::string challenge = "Bearer realm=\"" + options_.realm + '"';
+    bool given = false;
+    bool valid = true;
+    for (const header_field field : req.headers()) {
+        if (!syntax::iequals(field.name, "Authorization"))
+            continue;
+        const std::string_view token = bearer_token(field.value);
+        if (token.empty())
+            continue;
+        given = true;
+        valid &= options_.tokens->contains(token);
+    }
+    if (given && valid)
+        return std::nullopt;
+    if (!given)
+        return refusal{401, "this needs a token: Authorization: Bearer TOKEN", challenge};
+    challenge += ", error=\"invalid_token\"";
+    return refusal{401, "this token is not known", challenge};
+}
+
+std::optional<guard::refusal> guard::check(const request& req) const {
+    auto refused = check_browser(req);
+    if (refused || options_.tokens == nullptr)
+        return refused;
+    return check_token(req);
+}
+
+response guard::answer(const refusal& why, const error_page& page) {
+    const std::string reason(why.reason);
+    response made = error_answer(page ? &page : nullptr, http_error(why.status, reason));
+    if (!why.challenge.empty())
+        made.header("WWW-Authenticate", why.challenge);
+    return made;
+}
+
+middleware guard::around(std::shared_ptr<const guard> self, error_page page) {
+    return [self = std::move(self), page = std::move(page)](request& req, next proceed) {
+        return pass_or_refuse(self, &page, &req, proceed);
+    };
+}
+
+bool is_local(const io::endpoint& where) {
+    if (where.family() == AF_UNIX)
+        return true;
+    const std::string text = where.to_string();
+    const auto parsed = detail::parse_authority(text);
+    return parsed && detail::is_loopback(parsed->host);
+}
+
+} // namespace rota::http

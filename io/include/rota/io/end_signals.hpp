@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+namespace rota::io {
+
+/// The signals that end a program, SIGINT, SIGTERM and SIGHUP (unless that is ignored, as nohup(1)
+/// has it), on a thread of its own, so that no handler that keeps its worker can hold them up.
+///
+/// Once there has been one, the process ends in time, whatever hangs: if the drain timeout and
+/// `grace` have passed, or `grace` after a second one, it says so in the log and ends with exit
+/// code 1 on the spot. Lives in main(), around all that may hang, the context too.
+///
+/// Making one blocks the signals in the calling thread; other threads must have them blocked as
+/// well, so make it before those are started (threads of a context take no signals anyway). The
+/// destructor restores the mask of the thread that runs it, and drops what nobody has taken. One at
+/// a time in a process.
+class end_signals {
+public:
+    static constexpr std::chrono::seconds grace{5};
+
+    /// Throws std::system_error if there is no thread to be had.
+    explicit end_signals(std::chrono::milliseconds drain_timeout);
+    ~end_signals();
+    end_signals(const end_signals&) = delete;
+    end_signals& operator=(const end_signals&) = delete;
+
+    /// From now on `drain` is called for each signal, up to two, and now for those that there were.
+    /// It does not throw. Empty: nothing is called any more, nor is being called on return.
+    void call(std::function<void()> drain);
+
+private:
+    /// Blocks signals for as long as it lives.
+    class blocked {
+    public:
+        blocked();
+        ~blocked();
+        blocked(const blocked&) = delete;
+        blocked& operator=(const blocked&) = delete;
+        [[nodiscard]] const sigset_t& set() const noexcept { return set_; }
+
+    private:
+        sigset_t set_;
+        sigset_t before_;
+    };
+
+    void listen(const std::stop_token& ending);
+    void pass_on(int number);
+    [[noreturn]] void give_up() noexcept;
+
+    const std::chrono::milliseconds drain_timeout_;
+    const blocked blocked_;
+    std::mutex lock_; // guards the next three
+    std::function<void()> drain_;
+    int signals_ = 0;                   // up to two
+    std::vector<std::jthread> telling_; // write to the log, which may be what hangs
+    std::jthread thread_;
+};
+
+} // namespace rota::io

@@ -1,0 +1,57 @@
+#include "bind_failure.hpp"
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+namespace rota::io {
+namespace {
+
+/// What an operator can do about it; empty where that is not known.
+std::string cure_of(int error, const endpoint& address, int type) {
+    const bool is_path = address.family() == AF_UNIX;
+    switch (error) {
+    case EADDRINUSE:
+        if (is_path)
+            return "end the program that listens there, or remove what is in the way, or take "
+                   "another path";
+        return fmt::format("end the program that {} there (ss -l{}np 'sport = :{}' shows it), or "
+                           "take another port",
+                           type == SOCK_DGRAM ? "receives" : "listens",
+                           type == SOCK_DGRAM ? 'u' : 't', address.port());
+    case EACCES:
+    case EPERM:
+        if (is_path)
+            return "let this user write to its directory, or take another path";
+        return "ports below 1024 are for root: take a higher one, or give the program the right to "
+               "it (setcap cap_net_bind_service=+ep PROGRAM)";
+    case EADDRNOTAVAIL:
+        return "no interface of this machine has that address: take one that \"ip address\" shows";
+    case EAFNOSUPPORT:
+        return "this system has no such addresses: take one of IPv4";
+    case ENOENT:
+        return "make its directory first";
+    case EMFILE:
+        return "raise the limit of open files (ulimit -n)";
+    case ENFILE:
+        return "raise the system's limit of open files (sysctl fs.file-max)";
+    default:
+        return {};
+    }
+}
+
+} // namespace
+
+void throw_bind_failure(const endpoint& address, const char* what, int type) {
+    const int error = errno;
+    const std::string cure = cure_of(error, address, type);
+    throw std::system_error(error, std::system_category(),
+                            cure.empty()
+                                ? fmt::format("{} {}", what, address.to_string())
+                                : fmt::format("{} {} ({})", what, address.to_string(), cure));
+}
+
+} // namespace rota::io

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <rota/check.hpp>
+
+#include "connection_core.hpp"
+
+// How a connection ends: see the life of one in connection_core.hpp.
+namespace rota::io {
+namespace {
+
+/// The peer sees a reset now, or, through a Unix socket, the end of the stream.
+void reset_socket(int fd) noexcept {
+    // With a linger time of zero, close(2) sends no FIN (man 7 socket).
+    const linger now{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    sockaddr nowhere{};
+    nowhere.sa_family = AF_UNSPEC; // dissolves the association of a TCP socket (man 2 connect)
+    // A bare call: ThreadSanitizer takes connect() for the making of the descriptor, on which
+    // another thread may be receiving.
+    if (::syscall(SYS_connect, fd, &nowhere, sizeof nowhere) != 0)
+        ::shutdown(fd, SHUT_RDWR);
+}
+
+} // namespace
+
+void connection_core::let_go() noexcept {
+    // Only its address: the worker may be gone. While the handle is held it is there.
+    const bool at_home = worker::current() == &receive_.home;
+    if (at_home && handle_.held()) {
+        close();
+    } else if (handle_.let_go_elsewhere()) {
+        io_.home.post(at_home_);
+    } else if (!handle_.let_go_stray()) {
+        this->~connection_core();
+        slab::give_back_late(this);
+    }
+}
+
+std::string connection_core::describe() const {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    auto* const at = reinterpret_cast<sockaddr*>(&address);
+    if (::getpeername(fd_, at, &length) != 0)
+        throw std::system_error(errno, std::system_category(), "getpeername");
+    const bool unnamed = address.ss_family == AF_UNIX && length <= sizeof address.ss_family;
+    if (unnamed && ::getsockname(fd_, at, &(length = sizeof address)) != 0)
+        throw std::system_error(errno, std::system_category(), "getsockname");
+    return (unnamed ? "a client of " : "with ") + endpoint::from(at, length).to_string();
+}
+
+bool connection_core::stop() noexcept {
+    const bool stray = life_ == life::open && keeper_ == nullptr && handle_.make_stray();
+    abort(); // which may be its end, unless it was open
+    if (stray)
+        close();
+    return stray;
+}
+
+void connection_core::close() noexcept {
+    ROTA_CHECK(may_be_used(), "a connection is closed by its worker");
+    life_ = life::closing;
+    output_.close();
+    const auto now = io_.home.turn_time();
+    if (!output_.settled()) {
+        patience_ = send_patience(io_.options.linger, now, output_.progress().taken);
+        io_.home.timers().arm(linger_, deadline_after(now, io_.options.linger));
+    }
+    advance_closing();
+}
+
+void connection_core::linger_on() noexcept {
+    const auto now = io_.home.turn_time();
+    const auto left = patience_.look(io_.options.linger, io_.options.linger_rate_min_bytes_per_s,
+                                     now, output_.progress().taken);
+    if (left <= send_patience::duration::zero()) {
+        abort();
+    } else if (life_ == life::closing) {
+        io_.home.timers().arm(linger_, deadline_after(now, left));
+    } else if (must_drain()) {
+        look_after_ms_ = static_cast<std::uint16_t>(std::min(2 * look_after_ms_, 1000));
+        const auto next = std::chrono::milliseconds(look_after_ms_);
+        io_.home.timers().arm(linger_, now + std::min<send_patience::duration>(left, next));
+    } else {
+        end();
+    }
+}
+
+/// Whether the kernel has bytes that the peer has not taken. They would be outside all bounds
+/// after close(2). Those of a Unix socket are the peer's already.
+bool connection_core::must_drain() const noexcept {
+    if (receive_error_ != 0 || output_.error() != 0)
+        return false;
+    if (untaken_bytes(fd_) <= 1) // the end of the stream, which counts for one, needs no memory
+        return false;
+    tcp_info now{};
+    socklen_t size = sizeof now;
+    return ::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &now, &size) == 0 &&
+           now.tcpi_state != TCP_CLOSE; // else the peer has reset it
+}
+
+void connection_core::abort() noexcept {
+    ROTA_CHECK(may_be_used(), "a connection is aborted by its worker");
+    if (life_ == life::over)
+        return;
+    if (life_ == life::ending) {
+        cancel_receive(); // should the shutdown not have ended it
+        return;
+    }
+    if (life_ == life::draining) {
+        reset_socket(fd_);
+        end();
+        return;
+    }
+    reset_socket(fd_);
+    receive_error_ = ECONNABORTED;
+    const bool handle_gone = life_ == life::closing;
+    output_.fail(ECONNABORTED);
+    cancel_receive();
+    wake_reader();
+    if (handle_gone)
+        advance_closing();
+}
+
+void connection_core::output_settled() noexcept {
+    if (life_ != life::open)
+        advance_closing();
+}
+
+void connection_core::advance_closing() noexcept {
+    if (!output_.settled())
+        return;
+    if (life_ == life::closing) {
+        life_ = life::ending;
+        io_.home.timers().disarm(linger_);
+        // A receive under way ends by the shutdown; without one close(2) says all there is to say.
+        const int how = receive_error_ == ECONNABORTED ? SHUT_RD : SHUT_RDWR;
+        if (receive_.active && ::shutdown(fd_, how) != 0)
+            cancel_receive();
+    }
+    if (life_ == life::draining || receive_.active || cancel_pending_)
+        return;
+    if (starved_) {
+        io_.remove_starved(*this);
+        starved_ = false;
+    }
+    if (!must_drain()) {
+        end();
+        return;
+    }
+    life_ = life::draining;
+    ::shutdown(fd_, SHUT_RDWR); // the peer sees the end behind it
+    const auto now = io_.home.turn_time();
+    constexpr std::uint16_t first_look_ms = 10;
+    look_after_ms_ = first_look_ms;
+    patience_ = send_patience(io_.options.linger, now, output_.progress().taken);
+    io_.home.timers().arm(linger_, now + std::chrono::milliseconds(first_look_ms));
+}
+
+void connection_core::end() noexcept {
+    ROTA_CHECK(!receive_.active && !cancel_pending_ && output_.settled(),
+               "the descriptor is closed behind the last completion");
+    io_.home.timers().disarm(linger_);
+    io_.remove(*this);
+    if (const std::size_t unread = unread_bytes(); unread != 0)
+        io_.count_dropped(unread);
+    // Where a ring still refers to the socket close(2) says nothing. (An abort waits for that
+    // ring.)
+    if (io_.reader.is_left() && receive_error_ != ECONNABORTED)
+        ::shutdown(fd_, SHUT_RDWR);
+    ::close(std::exchange(fd_, -1));
+    io_.home.remove_connection();
+    slab& memory = io_.core_memory;
+    const assignment place = std::move(place_); // keeps the worker until all is over
+    gone_hook on_gone = std::move(on_gone_);
+    life_ = life::over;
+    reader_.end();
+    output_.open(-1);
+    if (!handle_.outlived()) {
+        this->~connection_core();
+        memory.give_back(this);
+    }
+    if (on_gone)
+        on_gone();
+}
+
+} // namespace rota::io

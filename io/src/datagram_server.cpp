@@ -1,0 +1,224 @@
+#include <rota/io/datagram_server.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <stdexcept>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+
+#include <rota/errors.hpp>
+#include <rota/io/end_signals.hpp>
+#include <rota/io/server.hpp>
+#include <rota/join.hpp>
+#include <rota/under.hpp>
+#include <rota/with_timeout.hpp>
+#include <spdlog/spdlog.h>
+
+#include "bind_failure.hpp"
+#include "datagram_core.hpp"
+#include "gate.hpp"
+
+namespace rota::io {
+
+struct datagram_server::state {
+    state(context& c, handler h, const endpoint& where, datagram_server_options o)
+        : ctx(c), options(o), address(where), on_socket(std::move(h)) {}
+
+    void settle(std::optional<endpoint> where) {
+        const std::lock_guard guard(lock);
+        if (!bound)
+            bound = where;
+        settled.notify_all();
+    }
+
+    context& ctx;
+    const datagram_server_options options;
+    const endpoint address;
+    handler on_socket;         // given up by run()
+    std::stop_source draining; // sockets give what is there, and then nothing
+    std::stop_source hurry;    // do not wait for the handlers
+    gate open{std::numeric_limits<std::size_t>::max()}; // sockets
+
+    std::mutex lock;
+    std::condition_variable settled;
+    std::optional<std::optional<endpoint>> bound;
+};
+
+namespace {
+
+/// How long sockets whose handlers have ended have to be closed.
+constexpr auto last_grace = std::chrono::seconds(1);
+
+/// The workers that take new routines, `max` at most.
+std::vector<worker*> workers_of(context& ctx, std::size_t max) {
+    std::vector<worker*> all;
+    for (const worker_status& w : ctx.workers().workers()) {
+        if (!w.draining && (max == 0 || all.size() < max))
+            all.push_back(ctx.workers().worker_at(w.index));
+    }
+    return all;
+}
+
+/// So many sockets on one address. No other program may be there, so the first one is bound before
+/// it agrees to share.
+std::vector<accepted_socket> open_sockets(const endpoint& address, datagram_options options,
+                                          std::size_t count) {
+    std::vector<accepted_socket> all;
+    all.push_back(open_datagrams(address, options));
+    const endpoint bound = local_of(all.front().get());
+    const int yes = 1;
+    if (count > 1 &&
+        ::setsockopt(all.front().get(), SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
+        throw_bind_failure(address, "cannot share", SOCK_DGRAM);
+    options.reuse_port = true;
+    while (all.size() < count)
+        all.push_back(open_datagrams(bound, options));
+    return all;
+}
+
+task<void> until_empty(gate* g) {
+    auto emptied = g->empty();
+    co_await emptied;
+}
+
+/// Waits for the end of each; what ended one of them, if anything.
+task<std::exception_ptr> until_ended(const std::vector<routine_ptr>* routines) {
+    std::exception_ptr error;
+    for (const routine_ptr& each : *routines) {
+        try {
+            co_await join(each);
+        } catch (const operation_cancelled&) {
+            if (each->state() != routine_state::stopped)
+                throw; // this routine is to stop waiting
+        } catch (...) {
+            error = std::current_exception();
+        }
+    }
+    co_return error;
+}
+
+} // namespace
+
+static task<void> serve_socket(std::shared_ptr<datagram_server::state> s, accepted_socket bound) {
+    routine& self = co_await current_routine;
+    s->open.enter_now();
+    datagram_core* core = nullptr;
+    try {
+        core = new datagram_core(s->ctx.io_of(self.home()), std::move(bound), s->options.socket,
+                                 assignment(self.home()), [s] { s->open.leave(); });
+    } catch (...) {
+        s->open.leave();
+        throw;
+    }
+    datagram_socket socket(core);
+    socket.drain_on(s->draining.get_token());
+    task<void> handling = s->on_socket(std::move(socket));
+    co_await std::move(handling);
+}
+
+/// Serves, then drains. What it leaves in `handlers` is for its caller to end.
+static task<void> serve_then_drain(std::shared_ptr<datagram_server::state> s,
+                                   std::vector<routine_ptr>* handlers) {
+    const std::vector<worker*> workers = workers_of(s->ctx, s->options.sockets);
+    std::vector<accepted_socket> sockets =
+        open_sockets(s->address, s->options.socket, workers.size());
+    const endpoint bound = local_of(sockets.front().get());
+    handlers->reserve(workers.size()); // one that runs is one whose end is awaited
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        handlers->push_back(s->ctx.workers().spawn(serve_socket(s, std::move(sockets[i])),
+                                                   {.name = "datagrams", .on = workers[i]}));
+    }
+    spdlog::info("listening on {} for datagrams, sockets: {}", bound.to_string(), workers.size());
+    s->settle(bound);
+    const std::stop_token stopped = co_await current_stop_token;
+    try {
+        co_await under(s->draining.get_token(), until_ended(handlers));
+        co_return;
+    } catch (const operation_cancelled&) { // by which of the two is seen below
+    }
+    s->draining.request_stop(); // in case it was this routine that was to stop
+    if (stopped.stop_requested())
+        co_return;
+    try {
+        co_await with_timeout(s->options.drain_timeout,
+                              under(s->hurry.get_token(), until_ended(handlers)));
+    } catch (const timed_out&) {
+        spdlog::warn("drain: cancelling handlers of datagrams");
+    } catch (const operation_cancelled&) { // so they are cancelled without a word
+    }
+}
+
+/// Whatever happens, it ends after all that uses what the program has given to the server.
+static task<void> run_to_the_end(std::shared_ptr<datagram_server::state> s) {
+    std::vector<routine_ptr> handlers;
+    std::exception_ptr error;
+    task<std::exception_ptr> ended = until_ended(&handlers); // so that the end needs no memory
+    try {
+        co_await serve_then_drain(s, &handlers);
+    } catch (...) {
+        error = std::current_exception();
+        s->settle(std::nullopt); // before it receives, perhaps
+    }
+    for (const routine_ptr& each : handlers)
+        each->request_stop();
+    std::stop_source nobody;
+    const std::stop_token not_stopped = nobody.get_token();
+    const std::exception_ptr theirs = co_await ended.under(not_stopped);
+    try {
+        task<void> closed = with_timeout(last_grace, until_empty(&s->open));
+        co_await closed.under(not_stopped);
+    } catch (const timed_out&) { // a handler has given its socket away, to whatever keeps it
+    }
+    s->on_socket = {};
+    if (error || theirs)
+        std::rethrow_exception(error ? error : theirs);
+}
+
+datagram_server::datagram_server(context& ctx, handler on_socket, const endpoint& address,
+                                 datagram_server_options options)
+    : state_(std::make_shared<state>(ctx, std::move(on_socket), address, options)) {
+    if (!state_->on_socket)
+        throw std::invalid_argument("datagram_server: no handler");
+}
+
+datagram_server::~datagram_server() { state_->settle(std::nullopt); }
+
+task<void> datagram_server::run() { return run_to_the_end(state_); }
+
+void datagram_server::drain() noexcept {
+    if (!state_->draining.request_stop())
+        state_->hurry.request_stop();
+}
+
+std::optional<endpoint> datagram_server::local() const {
+    std::unique_lock guard(state_->lock);
+    state_->settled.wait(guard, [this] { return state_->bound.has_value(); });
+    return *state_->bound;
+}
+
+int serve_datagrams(datagram_server::handler on_socket, const std::string& address,
+                    datagram_server_options options, const context_options& context) noexcept {
+    return exit_code_of([&] {
+        end_signals signals(options.drain_timeout); // around the context, which may hang, too
+        io::context ctx(context);
+        datagram_server serving(ctx, std::move(on_socket), endpoint::parse(address), options);
+        signals.call([&serving] { serving.drain(); });
+        std::exception_ptr error;
+        try {
+            ctx.block_on(serving.run());
+        } catch (...) {
+            error = std::current_exception();
+        }
+        signals.call({});
+        if (error)
+            std::rethrow_exception(error);
+    });
+}
+
+} // namespace rota::io

@@ -1,0 +1,142 @@
+#include <rota/io/end_signals.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <exception>
+#include <utility>
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+namespace rota::io {
+namespace {
+
+/// For the last line of the log; the end does not wait for the reader of it.
+constexpr std::chrono::milliseconds last_line{100};
+
+sigset_t ending_signals() noexcept {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGINT);
+    ::sigaddset(&set, SIGTERM);
+    struct sigaction now {};
+    if (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+        ::sigaddset(&set, SIGHUP);
+    return set;
+}
+
+/// The number of a signal, or -1 if none has come until then.
+int await(const sigset_t& set, std::chrono::steady_clock::time_point until) noexcept {
+    using namespace std::chrono;
+    if (until == steady_clock::time_point::max())
+        return ::sigwaitinfo(&set, nullptr);
+    const auto rest = std::max(nanoseconds(0), until - steady_clock::now()).count();
+    const timespec limit{.tv_sec = rest / 1'000'000'000, .tv_nsec = rest % 1'000'000'000};
+    return ::sigtimedwait(&set, nullptr, &limit);
+}
+
+} // namespace
+
+end_signals::blocked::blocked() : set_(ending_signals()) {
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+}
+
+end_signals::blocked::~blocked() {
+    // What nobody has taken must not strike now: a second Ctrl-C ends in the same way as the first.
+    sigset_t unblocked = set_;
+    for (const int s : {SIGINT, SIGTERM, SIGHUP}) {
+        if (::sigismember(&before_, s) == 1)
+            ::sigdelset(&unblocked, s);
+    }
+    const timespec at_once{};
+    while (::sigtimedwait(&unblocked, nullptr, &at_once) > 0) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+end_signals::end_signals(std::chrono::milliseconds drain_timeout)
+    : drain_timeout_(drain_timeout),
+      thread_([this](const std::stop_token& ending) { listen(ending); }) {}
+
+end_signals::~end_signals() {
+    std::vector<std::jthread> telling;
+    {
+        const std::lock_guard guard(lock_);
+        telling.swap(telling_);
+    }
+    telling.clear(); // joins them; should the log hang, the deadline still stands
+    thread_.request_stop();
+    ::pthread_kill(thread_.native_handle(), SIGINT); // ends its wait
+    thread_.join();
+}
+
+void end_signals::call(std::function<void()> drain) {
+    const std::lock_guard guard(lock_);
+    drain_ = std::move(drain);
+    for (int i = 0; i < signals_ && drain_; ++i)
+        drain_();
+}
+
+void end_signals::pass_on(int number) {
+    const std::lock_guard guard(lock_);
+    if (signals_ == 2)
+        return; // a third one is no more than a second
+    ++signals_;
+    try {
+        telling_.reserve(2); // a thread that there is no room for would be waited for
+        telling_.emplace_back([number, first = signals_ == 1] {
+            if (first) {
+                spdlog::info("signal {}: draining", number);
+            } else {
+                spdlog::info("signal {}: cancelling what is still at work; the process ends "
+                             "within {} s",
+                             number, grace.count());
+            }
+        });
+    } catch (const std::exception&) { // no thread to be had: the end matters more
+    }
+    if (drain_)
+        drain_();
+}
+
+void end_signals::give_up() noexcept {
+    // Nobody waits for what hangs; unless it is a drain that does, with the lock.
+    if (const std::unique_lock guard(lock_, std::try_to_lock); guard) {
+        for (std::jthread& t : telling_)
+            t.detach();
+    }
+    try {
+        std::thread([] {
+            spdlog::critical(
+                "something does not let go of its thread: the end does not wait for it");
+        }).detach();
+        std::this_thread::sleep_for(last_line);
+    } catch (const std::exception&) { // no thread to be had
+    }
+    ::_exit(1);
+}
+
+void end_signals::listen(const std::stop_token& ending) {
+    ::pthread_setname_np(::pthread_self(), "rota-end");
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr); // those of others are for the program's threads
+    using clock = std::chrono::steady_clock;
+    auto deadline = clock::time_point::max();
+    for (;;) {
+        const int number = await(blocked_.set(), deadline);
+        if (ending.stop_requested())
+            return;
+        if (number > 0) {
+            const bool first = deadline == clock::time_point::max();
+            deadline = std::min(deadline, clock::now() + grace +
+                                              (first ? drain_timeout_ : clock::duration(0)));
+            pass_on(number);
+        } else if (clock::now() >= deadline) {
+            give_up();
+        }
+    }
+}
+
+} // namespace rota::io

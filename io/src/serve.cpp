@@ -1,0 +1,83 @@
+// What is left of main(): a server in the foreground, ended by signals, and an exit code.
+
+#include <rota/io/server.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <rota/io/end_signals.hpp>
+#include <spdlog/spdlog.h>
+
+#include "server_state.hpp"
+
+namespace rota::io {
+
+static void run_beside_signals(context& ctx, server& s, end_signals& signals) {
+    signals.call([&s] { s.drain(); });
+    std::exception_ptr error;
+    try {
+        ctx.block_on(s.run());
+    } catch (...) {
+        error = std::current_exception();
+    }
+    signals.call({});
+    if (error)
+        std::rethrow_exception(error);
+}
+
+void run_until_signalled(context& ctx, server& s, end_signals& signals) {
+    try {
+        run_beside_signals(ctx, s, signals);
+    } catch (...) {
+        s.state_->settle({}); // before run(), perhaps: nobody is to wait for it
+        throw;
+    }
+}
+
+void run_until_signalled(context& ctx, server& s) {
+    end_signals signals(s.state_->options.drain_timeout);
+    run_until_signalled(ctx, s, signals);
+}
+
+int detail::exit_code_of_failure() noexcept {
+    try {
+        try {
+            // cppcheck-suppress rethrowNoCurrentException ; it is called by a handler
+            throw;
+        } catch (const std::exception& e) {
+            spdlog::critical("{}", e.what());
+        }
+    } catch (...) { // no exception with a text, or no memory to tell it
+        std::fputs("something went wrong, and it cannot be said what\n", stderr);
+    }
+    return 1;
+}
+
+template <class Handler>
+static int serve_with(Handler& on_client, const std::string& address, server_options& options,
+                      const context_options& context) noexcept {
+    // cppcheck-suppress throwInNoexceptFunction ; it is caught
+    return exit_code_of([&] {
+        options.listen.push_back(endpoint::parse(address));
+        end_signals signals(options.drain_timeout); // around the context, which may hang, too
+        io::context ctx(context);
+        server serving(ctx, std::move(on_client), std::move(options));
+        run_until_signalled(ctx, serving, signals);
+    });
+}
+
+int serve(server::handler on_client, const std::string& address, server_options options,
+          const context_options& context) noexcept {
+    // cppcheck-suppress throwInNoexceptFunction ; it is caught
+    return serve_with(on_client, address, options, context);
+}
+
+int serve(server::drained_handler on_client, const std::string& address, server_options options,
+          const context_options& context) noexcept {
+    // cppcheck-suppress throwInNoexceptFunction ; it is caught
+    return serve_with(on_client, address, options, context);
+}
+
+} // namespace rota::io

@@ -1,0 +1,141 @@
+#include <rota/json/writer.hpp>
+
+#include <cmath>
+#include <cstddef>
+
+namespace rota::json {
+namespace {
+
+/// The length of the well-formed UTF-8 sequence at the front of `text` (RFC 3629 section 4), 0 if
+/// there is none.
+std::size_t sequence_length(std::string_view text) noexcept {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const auto within = [&](std::size_t i, unsigned low, unsigned high) {
+        return i < text.size() && byte(i) >= low && byte(i) <= high;
+    };
+    const unsigned char lead = byte(0);
+    if (lead < 0x80)
+        return 1;
+    if (lead >= 0xc2 && lead <= 0xdf)
+        return within(1, 0x80, 0xbf) ? 2 : 0;
+    if (lead >= 0xe0 && lead <= 0xef) {
+        const unsigned low = lead == 0xe0 ? 0xa0 : 0x80;  // no overlong forms
+        const unsigned high = lead == 0xed ? 0x9f : 0xbf; // no surrogates
+        return within(1, low, high) && within(2, 0x80, 0xbf) ? 3 : 0;
+    }
+    if (lead >= 0xf0 && lead <= 0xf4) {
+        const unsigned low = lead == 0xf0 ? 0x90 : 0x80;
+        const unsigned high = lead == 0xf4 ? 0x8f : 0xbf; // up to U+10FFFF
+        return within(1, low, high) && within(2, 0x80, 0xbf) && within(3, 0x80, 0xbf) ? 4 : 0;
+    }
+    return 0;
+}
+
+void append_escaped(std::string& out, char control) {
+    constexpr std::string_view hex = "0123456789abcdef";
+    switch (control) {
+    case '\n':
+        out += "\\n";
+        break;
+    case '\r':
+        out += "\\r";
+        break;
+    case '\t':
+        out += "\\t";
+        break;
+    default:
+        out += "\\u00";
+        out += hex[static_cast<unsigned char>(control) >> 4];
+        out += hex[static_cast<unsigned char>(control) & 15];
+    }
+}
+
+} // namespace
+
+void append_quoted(std::string& out, std::string_view text) {
+    out += '"';
+    while (!text.empty()) {
+        const char c = text.front();
+        std::size_t used = 1;
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+            append_escaped(out, c);
+        } else if (const std::size_t length = sequence_length(text); length > 0) {
+            out.append(text, 0, length);
+            used = length;
+        } else {
+            out += "\xef\xbf\xbd";
+        }
+        text.remove_prefix(used);
+    }
+    out += '"';
+}
+
+std::string excerpt(std::string_view text, std::size_t bytes_max) {
+    const bool cut = text.size() > bytes_max;
+    if (cut) {
+        text = text.substr(0, bytes_max);
+        // Not within a character.
+        while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80U)
+            text.remove_suffix(1);
+        if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xc0U)
+            text.remove_suffix(1);
+    }
+    std::string result;
+    append_quoted(result, text);
+    if (cut)
+        result += "...";
+    return result;
+}
+
+writer& writer::value(double number) {
+    if (!std::isfinite(number))
+        return null();
+    char digits[32];
+    const auto result = std::to_chars(digits, digits + sizeof digits, number);
+    return raw({digits, result.ptr});
+}
+
+writer& writer::key(std::string_view name) {
+    separate();
+    append_quoted(out_, name);
+    out_ += ':';
+    comma_ = false;
+    return *this;
+}
+
+writer& writer::value(std::string_view text) {
+    separate();
+    append_quoted(out_, text);
+    comma_ = true;
+    return *this;
+}
+
+writer& writer::raw(std::string_view json) {
+    separate();
+    out_ += json;
+    comma_ = true;
+    return *this;
+}
+
+writer& writer::begin(char bracket) {
+    separate();
+    out_ += bracket;
+    comma_ = false;
+    return *this;
+}
+
+writer& writer::end(char bracket) {
+    out_ += bracket;
+    comma_ = true;
+    return *this;
+}
+
+void writer::separate() {
+    if (comma_)
+        out_ += ',';
+}
+
+} // namespace rota::json

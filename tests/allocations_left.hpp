@@ -1,0 +1,9 @@
+#pragma once
+
+namespace test {
+
+/// How many allocations this thread may still make; below zero: as many as it likes. For programs
+/// of which one source includes limited_memory.hpp.
+inline thread_local long allocations_left = -1;
+
+} // namespace test

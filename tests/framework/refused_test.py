@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Compiles what people write and what must not compile, and looks at what the compiler says.
+
+usage: refused_test.py <compiler command> <include folder>
+"""
+
+import subprocess
+import sys
+import unittest
+
+COMPILER, INCLUDE = sys.argv[1:3]
+
+PROGRAM = """
+#include <rota/channel.hpp>
+#include <rota/inline_scheduler.hpp>
+#include <rota/sleep.hpp>
+#include <rota/task_group.hpp>
+#include <rota/under.hpp>
+#include <rota/when_all.hpp>
+#include <rota/when_any.hpp>
+#include <rota/with_timeout.hpp>
+using namespace std::chrono_literals;
+using namespace rota;
+struct fixed {
+    fixed() = default;
+    fixed(const fixed&) = delete;
+    bool await_ready() const { return true; }
+    void await_suspend(std::coroutine_handle<>) const {}
+    void await_resume() const {}
+};
+task<void> f(channel<int>& c, inline_scheduler& s, task_group& g) {
+    task<void> t = sleep_for(1s);
+    auto w = c.pop();
+    std::vector<task<void>> many;
+    STATEMENT;
+}
+"""
+
+MOVE_TASK = "a task is awaited once, so it is moved: write std::move(t)"
+MOVE_WAIT = "a wait is awaited once, so it is moved: write std::move(w)"
+MOVE_MANY = "what is awaited is moved: write std::move(children)"
+REFUSED = {
+    "co_await t": "a task is awaited once, so it is moved: write co_await std::move(t)",
+    "co_await with_timeout(1s, t)": MOVE_TASK,
+    "co_await when_any(c.pop(), t)": MOVE_TASK,
+    "co_await when_all(c.pop(), t)": MOVE_TASK,
+    "co_await under(std::stop_token(), t)": MOVE_TASK,
+    "g.spawn(t)": MOVE_TASK,
+    "s.spawn(t)": MOVE_TASK,
+    "s.run_task(t)": MOVE_TASK,
+    "co_await with_timeout(1s, w)": MOVE_WAIT,
+    "co_await when_any(w, sleep_for(1s))": MOVE_WAIT,
+    "co_await when_any(many)": MOVE_MANY,
+    "co_await when_all(many)": MOVE_MANY,
+    "co_await with_timeout(1s, fixed())": "has to be movable; write a lambda that awaits it",
+    "co_await with_timeout(1s, 5)": "task_body",
+}
+COMPILED = [
+    "co_await std::move(t)",
+    "co_await with_timeout(1s, std::move(t))",
+    "(void)co_await when_any(std::move(w), std::move(t))",
+    "(void)co_await when_any(std::move(many))",
+    "co_await when_all(std::move(many))",
+    "(void)co_await with_timeout(1s, [&]() -> task<int> { co_await fixed(); co_return 1; })",
+    "s.spawn(std::move(t))",
+    "g.spawn(c.pop())",
+]
+
+
+def compile_with(statement):
+    words = [*COMPILER.split(), "-std=c++23", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+    words += ["-I", INCLUDE, "-x", "c++", "-"]
+    text = PROGRAM.replace("STATEMENT", statement)
+    return subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+
+
+class Refused(unittest.TestCase):
+    def test_what_is_right_compiles(self):
+        done = compile_with("; ".join(f"{{ {each}; }}" for each in COMPILED))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_is_wrong_says_what_to_write(self):
+        for statement, text in REFUSED.items():
+            with self.subTest(statement):
+                done = compile_with(statement)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,90 @@
+#include <rota/http/fields.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace rota::http {
+namespace {
+
+using namespace fields;
+
+/// A list of fields as a request has it.
+struct some_fields {
+    explicit some_fields(std::vector<std::pair<std::string, std::string>> from) {
+        for (const auto& [name, value] : from) {
+            spans.push_back({put(name), put(value)});
+        }
+    }
+    text_span put(const std::string& piece) {
+        const text_span where{static_cast<std::uint32_t>(text.size()),
+                              static_cast<std::uint32_t>(piece.size())};
+        text += piece;
+        return where;
+    }
+    [[nodiscard]] header_list list() const { return {text.data(), spans}; }
+    std::string text;
+    std::vector<field_span> spans;
+};
+
+TEST_CASE("names compare without regard to case, other bytes as they are") {
+    CHECK(iequals("Content-Type", "content-TYPE"));
+    CHECK_FALSE(iequals("Content-Type", "Content_Type"));
+    CHECK_FALSE(iequals("a", "ab"));
+    CHECK_FALSE(iequals("\xc4", "\xe4"));
+    CHECK_FALSE(iequals("[", "{"));
+}
+
+TEST_CASE("tokens are names, and nothing else is") {
+    CHECK(is_token("x-y!#$%&'*+.^_`|~9"));
+    for (std::string_view text : {"", "a b", "a:", "a\"", "a,b", "\x7f", "\xc3"})
+        CHECK_FALSE(is_token(text));
+}
+
+TEST_CASE("lists come apart at what stands outside of quotes") {
+    std::string_view list = " a=\"1,\\\"2\" ,, b ;c,d=\"e,f";
+    CHECK(next_part(list, ',') == "a=\"1,\\\"2\"");
+    CHECK(next_part(list, ',').empty());
+    CHECK(next_part(list, ',') == "b ;c");
+    CHECK(next_part(list, ',') == "d=\"e,f");
+    CHECK(list.empty());
+    CHECK(next_part(list, ',').empty());
+    list = "\"\\";
+    CHECK(next_part(list, ',') == "\"\\");
+    CHECK(list.empty());
+}
+
+TEST_CASE("quoted strings come there and back") {
+    for (const std::string& text :
+         std::vector<std::string>{"plain", "two words", "a\"b\\c", "", "tab\there"})
+        CHECK(unquoted(quoted(text)) == text);
+    CHECK(quoted("plain") == "plain");
+    CHECK(quoted("a\"b") == "\"a\\\"b\"");
+    CHECK(unquoted("\"") == "\"");
+    CHECK_THROWS_AS(quoted("a\r\nb"), std::invalid_argument);
+}
+
+TEST_CASE("a list is one however many fields it is spread over") {
+    const some_fields all(
+        {{"Connection", "close, X-Mine"}, {"via", "a"}, {"CONNECTION", "Upgrade"}});
+    CHECK(list_has(all.list(), "connection", "upgrade"));
+    CHECK(list_has(all.list(), "connection", "x-mine"));
+    CHECK_FALSE(list_has(all.list(), "connection", "x-min"));
+    CHECK_FALSE(list_has(all.list(), "via", "close"));
+    CHECK(joined(all.list(), "Connection") == "close, X-Mine, Upgrade");
+    CHECK_FALSE(joined(all.list(), "Host"));
+}
+
+TEST_CASE("fields that are about one connection are known") {
+    CHECK(is_hop_by_hop("Transfer-Encoding"));
+    CHECK(is_hop_by_hop("TE"));
+    CHECK(is_hop_by_hop("X-Mine", "close, x-mine"));
+    CHECK_FALSE(is_hop_by_hop("X-Mine", "close"));
+    CHECK_FALSE(is_hop_by_hop("Content-Length"));
+}
+
+} // namespace
+} // namespace rota::http

@@ -1,0 +1,267 @@
+// Connections that handlers take over, in a session with a scripted client; server_takeover.cpp has
+// them on every backend.
+#include <rota/http/takeover.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <rota/http/error.hpp>
+#include <rota/http/router.hpp>
+#include <rota/routine.hpp>
+#include <rota/yield.hpp>
+
+#include "session_driver.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::session_driver;
+
+constexpr std::string_view offer =
+    " HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: h2c, ECHO\r\n";
+constexpr std::string_view switched =
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+
+/// Sends lines back, until one says "end" or "throw".
+task<void> echo(takeover& client) {
+    for (;;) {
+        const auto line = co_await client.read_line(1000);
+        if (!line || *line == "end")
+            co_return;
+        if (*line == "throw")
+            throw std::runtime_error("as told");
+        co_await client.write_line(*line);
+    }
+}
+
+response upgraded() { return response::upgrade("echo", echo); }
+
+router routes() {
+    router made;
+    made.get("/echo", upgraded)
+        .post("/echo", upgraded)
+        .post("/read",
+              [](request& req) -> task<response> {
+                  std::string text = co_await req.text();
+                  co_return response::upgrade(
+                      "echo", [text = std::move(text)](takeover& c) -> task<void> {
+                          co_await c.write(text + std::string(c.asked().path()));
+                      });
+              })
+        .get("/wrong", [] { return response::tunnel(echo); })
+        .get("/plain", [] { return response::text("plain"); });
+    return made;
+}
+
+router proxy() {
+    router made = routes();
+    made.connect([](const request& req) -> response {
+        if (req.target() != "b:1")
+            throw http_error(403, "not there");
+        return response::tunnel([](takeover& client) -> task<void> {
+            co_await client.write(client.asked().target());
+            co_await echo(client);
+        });
+    });
+    return made;
+}
+
+std::string request_line(std::string_view line, std::string_view fields = "") {
+    return std::string(line) + std::string(offer) + std::string(fields) + "\r\n";
+}
+
+} // namespace
+
+TEST_CASE("a connection goes on in another protocol, with what came behind the request") {
+    session_driver s(routes());
+    CHECK(s.exchange(request_line("GET /echo") + "one\ntw") == std::string(switched) + "one\n");
+    CHECK(s.metrics().connections_taken_over == 1);
+    CHECK(s.metrics().responses_by_class[0] == 1);
+    CHECK(s.exchange("o\nGET /plain HTTP/1.1\n") == "two\nGET /plain HTTP/1.1\n");
+    CHECK(s.exchange("end\nGET /plain HTTP/1.1\r\nHost: a\r\n\r\n").empty());
+    CHECK(s.metrics().connections_taken_over == 0);
+    s.finish();
+    CHECK(s.ended_well());
+    CHECK(s.log() == std::vector<std::string>{"GET /echo 101"});
+    CHECK(s.errors().empty());
+}
+
+TEST_CASE("answers to earlier requests leave before it") {
+    session_driver s(routes());
+    const std::string out =
+        s.exchange("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n" + request_line("GET /echo") + "x\n");
+    CHECK(out.starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(out.ends_with("plain" + std::string(switched) + "x\n"));
+}
+
+TEST_CASE("a client that did not ask for it is told what it should have") {
+    const auto answer = [](std::string_view fields, std::string_view version = "1.1") {
+        session_driver s(routes());
+        return s.exchange("GET /echo HTTP/" + std::string(version) + "\r\nHost: a\r\n" +
+                          std::string(fields) + "\r\n");
+    };
+    for (std::string_view fields : {"", "Upgrade: echo\r\n", "Connection: Upgrade\r\n",
+                                    "Connection: Upgrade\r\nUpgrade: other\r\n",
+                                    "Connection: upgrades\r\nUpgrade: echo\r\n"}) {
+        CAPTURE(fields);
+        const std::string told = answer(fields);
+        CHECK(told.starts_with("HTTP/1.1 426 Upgrade Required\r\n"));
+        CHECK(told.find("\r\nUpgrade: echo\r\n") != std::string::npos);
+        CHECK(told.find("\r\nConnection: Upgrade\r\n") != std::string::npos);
+    }
+    CHECK(answer("Connection: Upgrade\r\nUpgrade: echo\r\n", "1.0").starts_with("HTTP/1.1 426 "));
+    CHECK(answer("Connection: UPGRADE\r\nUpgrade: Echo\r\n").starts_with("HTTP/1.1 101 "));
+}
+
+TEST_CASE("a connection that was not given away goes on with what came behind") {
+    session_driver s(routes());
+    const std::string next = "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n";
+    const std::string out = s.exchange("GET /echo HTTP/1.1\r\nHost: a\r\n\r\n" + next +
+                                       request_line("GET /plain") + next);
+    CHECK(out.starts_with("HTTP/1.1 426 "));
+    std::size_t plain = 0;
+    for (std::size_t at = 0; (at = out.find("\r\n\r\nplain", at)) != std::string::npos; ++at)
+        ++plain;
+    CHECK(plain == 3);
+}
+
+TEST_CASE("content comes before the other protocol, and is none of it") {
+    session_driver s(routes());
+    CHECK(s.exchange(request_line("POST /echo", "Content-Length: 6\r\n") + "abc").empty());
+    CHECK(s.exchange("d\nfnext\n") == std::string(switched) + "next\n");
+
+    session_driver chunked(routes());
+    CHECK(chunked.exchange(request_line("POST /echo", "Transfer-Encoding: chunked\r\n") +
+                           "2\r\na\n\r\n0\r\n\r\nnext\n") == std::string(switched) + "next\n");
+
+    session_driver read(routes());
+    CHECK(read.exchange(request_line("POST /read", "Content-Length: 3\r\n") + "abc") ==
+          std::string(switched) + "abc/read");
+}
+
+TEST_CASE("content that is too much, too bad or waits to be invited keeps the connection HTTP") {
+    const auto refused = [](std::string_view fields, std::string_view content) {
+        session_driver s(routes());
+        const std::string out =
+            s.exchange(request_line("POST /echo", fields) + std::string(content));
+        s.finish();
+        CHECK(s.ended());
+        return out.starts_with("HTTP/1.1 400 ") &&
+               out.find("\r\nConnection: close\r\n") != std::string::npos &&
+               out.find("101") == std::string::npos;
+    };
+    CHECK(refused("Content-Length: 900000\r\n", std::string(100'000, 'x')));
+    CHECK(refused("Transfer-Encoding: chunked\r\n", "zz\r\n"));
+    CHECK(refused("Content-Length: 3\r\nExpect: 100-continue\r\n", ""));
+}
+
+TEST_CASE("CONNECT is for whom a proxy lets through") {
+    session_driver s(proxy());
+    CHECK(s.exchange("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\nhello\n") ==
+          "HTTP/1.1 200 OK\r\n\r\nb:1hello\n");
+    s.finish();
+    CHECK(s.ended_well());
+
+    session_driver other(proxy());
+    CHECK(other.exchange("CONNECT c:1 HTTP/1.1\r\nHost: c:1\r\n\r\n").starts_with("HTTP/1.1 403 "));
+
+    session_driver none(routes());
+    const std::string told =
+        none.exchange("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\nGET / HTTP/1.1\r\n");
+    CHECK(told.starts_with("HTTP/1.1 501 "));
+    CHECK(told.find("Connection: close") != std::string::npos);
+    CHECK(none.metrics().requests == 1);
+}
+
+TEST_CASE("CONNECT with content, without a host, or with a path is no request") {
+    const auto answer = [](std::string_view head) {
+        session_driver s(proxy());
+        return s.exchange(std::string(head) + "\r\n").substr(9, 3);
+    };
+    CHECK(answer("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\nContent-Length: 1\r\n") == "400");
+    CHECK(answer("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\nTransfer-Encoding: chunked\r\n") == "400");
+    CHECK(answer("CONNECT b:1 HTTP/1.1\r\n") == "400");
+    CHECK(answer("CONNECT /x HTTP/1.1\r\nHost: b:1\r\n") == "400");
+    CHECK(answer("CONNECT b HTTP/1.1\r\nHost: b:1\r\n") == "400");
+    CHECK(answer("CONNECT [::1]:443 HTTP/1.1\r\nHost: [::1]:443\r\n") == "403");
+    CHECK(answer("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\nContent-Length: 0\r\n") == "200");
+}
+
+TEST_CASE("what does not fit the request is a fault of the program") {
+    session_driver s(routes());
+    CHECK(s.exchange(request_line("GET /wrong")).starts_with("HTTP/1.1 500 "));
+    REQUIRE(s.errors().size() == 1);
+    CHECK(s.errors()[0].find("tunnel() is for CONNECT") != std::string::npos);
+}
+
+TEST_CASE("a taker that throws is reported, and the client sees a reset") {
+    session_driver s(routes());
+    CHECK(s.exchange(request_line("GET /echo") + "throw\n") == switched);
+    CHECK(s.ended_well());
+    CHECK(s.stream().aborted());
+    REQUIRE(s.errors().size() == 1);
+    CHECK(s.errors()[0] == "handler of GET /echo threw: as told");
+    CHECK(s.metrics().connections_taken_over == 0);
+}
+
+TEST_CASE("a stop ends it, and the drain tells of itself first") {
+    bool told = false;
+    router made;
+    made.get("/echo", [&told] {
+        return response::upgrade("echo", [&told](takeover& client) -> task<void> {
+            const bool there = co_await client.fill();
+            told = there && client.draining().stop_requested();
+            co_await client.fill_more();
+        });
+    });
+    session_driver s(std::move(made));
+    CHECK(s.exchange(request_line("GET /echo")) == switched);
+    s.drain();
+    CHECK_FALSE(s.ended());
+    s.exchange("x");
+    CHECK(told);
+    s.client().request_stop();
+    s.scheduler().run();
+    CHECK(s.ended());
+    CHECK(s.metrics().connections_taken_over == 0);
+    CHECK(s.metrics().connections_open == 0);
+}
+
+TEST_CASE("nothing is given away while the server drains") {
+    router made;
+    made.get("/echo", [](request&) -> task<response> {
+        co_await yield();
+        co_return upgraded();
+    });
+    session_driver s(std::move(made));
+    s.exchange("GET /echo HTTP/1.1\r\n"); // not idle, so it is waited for
+    s.drain();
+    CHECK(s.exchange(std::string(offer.substr(11)) + "\r\n").starts_with("HTTP/1.1 503 "));
+}
+
+TEST_CASE("a client that takes nothing is reset after the server's time") {
+    router made;
+    made.get("/flood", [] {
+        return response::upgrade("echo", [](takeover& client) -> task<void> {
+            for (;;)
+                co_await client.write_owned(std::string(100'000, 'x'));
+        });
+    });
+    server_limits limits;
+    limits.send_timeout = 1s;
+    session_driver s(std::move(made), limits);
+    s.stream().set_room(10'000);
+    s.stream().send(request_line("GET /flood"));
+    s.scheduler().run();
+    CHECK_FALSE(s.ended());
+    s.advance(3s);
+    CHECK(s.ended());
+    CHECK(s.stream().aborted());
+}
+
+} // namespace rota::http

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+namespace rota::io::test {
+
+/// The lines of the log while it lives.
+class logged {
+public:
+    logged() : before_(spdlog::default_logger()) {
+        auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
+        spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", std::move(sink)));
+    }
+    ~logged() { spdlog::set_default_logger(before_); }
+    logged(const logged&) = delete;
+    logged& operator=(const logged&) = delete;
+    [[nodiscard]] std::string text() const { return text_.str(); }
+
+private:
+    std::shared_ptr<spdlog::logger> before_;
+    std::ostringstream text_;
+};
+
+} // namespace rota::io::test
