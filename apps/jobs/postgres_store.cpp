@@ -26,7 +26,6 @@ template <class Need, class Work>
 class postgres_store::call final : public rota::owner_wait, private postgres_step {
 public:
     using result = std::invoke_result_t<Work&, ledger&>;
-    using postgres_step::begins_by;
 
     call(postgres_pool& by, step_kind kind, std::size_t weight, time_ms now, Need& need, Work& work)
         : owner_wait("jobs::store"), postgres_step(kind, weight), by_(by), now_(now), need_(need),
@@ -107,7 +106,8 @@ postgres_store::perform(step_kind kind, std::size_t weight, time_ms now, Need ne
     store_call seen(health());
     try {
         rota::task<typename call<Need, Work>::result> doing = done(&waiting);
-        auto result = co_await rota::with_deadline(waiting.begins_by(), std::move(doing));
+        // A length, not a point in time: the routine's clock may be another, in tests.
+        auto result = co_await rota::with_timeout(step_limit - step_needs, std::move(doing));
         seen.succeeded(true);
         co_return std::move(result);
     } catch (const rota::timed_out&) { // no connection has taken it up

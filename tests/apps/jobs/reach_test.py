@@ -190,7 +190,8 @@ def frozen(server):
             os.kill(pid, signal.SIGSTOP)
         yield
     finally:
-        for pid in pids:
+        # It comes last: a child that has ended meanwhile is there until it looks for it.
+        for pid in reversed(pids):
             os.kill(pid, signal.SIGCONT)
 
 
