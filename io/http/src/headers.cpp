@@ -32,10 +32,17 @@ void check_field(std::string_view name, std::string_view value) {
 
 } // namespace
 
+char* headers::room_inline(std::size_t size) noexcept {
+    if (!overflow_.empty() || inline_size_ + size > inline_capacity)
+        return nullptr;
+    char* const at = inline_.data() + inline_size_;
+    inline_size_ = static_cast<std::uint8_t>(inline_size_ + size);
+    return at;
+}
+
 void headers::append_trusted(std::string_view lines) {
-    if (overflow_.empty() && inline_size_ + lines.size() <= inline_capacity) {
-        std::memcpy(inline_.data() + inline_size_, lines.data(), lines.size());
-        inline_size_ = static_cast<std::uint8_t>(inline_size_ + lines.size());
+    if (char* const at = room_inline(lines.size())) {
+        std::memcpy(at, lines.data(), lines.size());
         return;
     }
     if (inline_size_ > 0) {
@@ -47,37 +54,52 @@ void headers::append_trusted(std::string_view lines) {
 
 void headers::append_trusted_type(std::string_view type) {
     static constexpr std::string_view name = "Content-Type: ";
-    const std::size_t size = name.size() + type.size() + 2;
-    if (!overflow_.empty() || inline_size_ + size > inline_capacity) {
+    char* const at = room_inline(name.size() + type.size() + 2);
+    if (at == nullptr) {
         append_trusted(std::string(name).append(type).append("\r\n"));
         return;
     }
-    char* const at = inline_.data() + inline_size_;
     std::memcpy(at, name.data(), name.size());
     std::memcpy(at + name.size(), type.data(), type.size());
     std::memcpy(at + name.size() + type.size(), "\r\n", 2);
-    inline_size_ = static_cast<std::uint8_t>(inline_size_ + size);
+}
+
+void headers::append_checked(std::string_view name, std::string_view value) {
+    char* const at = room_inline(name.size() + value.size() + 4);
+    if (at == nullptr) {
+        std::string line;
+        line.reserve(name.size() + value.size() + 4);
+        append_trusted(line.append(name).append(": ").append(value).append("\r\n"));
+    } else {
+        std::memcpy(at, name.data(), name.size());
+        std::memcpy(at + name.size(), ": ", 2);
+        std::char_traits<char>::copy(at + name.size() + 2, value.data(),
+                                     value.size()); // may be null
+        std::memcpy(at + name.size() + 2 + value.size(), "\r\n", 2);
+    }
+    if (iequals(name, "date"))
+        has_date_ = true;
 }
 
 void headers::add(std::string_view name, std::string_view value) {
     value = syntax::trim(value);
     check_field(name, value);
-    std::string line;
-    line.reserve(name.size() + value.size() + 4);
-    line.append(name).append(": ").append(value).append("\r\n");
-    append_trusted(line);
-    if (iequals(name, "date"))
-        has_date_ = true;
+    append_checked(name, value);
 }
 
 void headers::set(std::string_view name, std::string_view value) {
-    check_field(name, syntax::trim(value)); // nothing changes if it throws
+    value = syntax::trim(value);
+    check_field(name, value); // nothing changes if it throws
+    if (!locate(name)) {
+        append_checked(name, value);
+        return;
+    }
     // The arguments may be views into this object.
     const std::string kept_name(name);
     const std::string kept_value(value);
     while (remove(kept_name)) {
     }
-    add(kept_name, kept_value);
+    append_checked(kept_name, kept_value);
 }
 
 bool headers::remove(std::string_view name) {

@@ -60,11 +60,11 @@ TEST_CASE("lists come apart at what stands outside of quotes") {
 TEST_CASE("quoted strings come there and back") {
     for (const std::string& text :
          std::vector<std::string>{"plain", "two words", "a\"b\\c", "", "tab\there"})
-        CHECK(unquoted(quoted(text)) == text);
-    CHECK(quoted("plain") == "plain");
-    CHECK(quoted("a\"b") == "\"a\\\"b\"");
+        CHECK(unquoted(fields::quoted(text)) == text);
+    CHECK(fields::quoted("plain") == "plain");
+    CHECK(fields::quoted("a\"b") == "\"a\\\"b\"");
     CHECK(unquoted("\"") == "\"");
-    CHECK_THROWS_AS(quoted("a\r\nb"), std::invalid_argument);
+    CHECK_THROWS_AS(fields::quoted("a\r\nb"), std::invalid_argument);
 }
 
 TEST_CASE("a list is one however many fields it is spread over") {

@@ -45,6 +45,10 @@ public:
     void append_trusted_type(std::string_view type);
 
 private:
+    /// `size` bytes behind the lines, or null where there is no room for them.
+    char* room_inline(std::size_t size) noexcept;
+    void append_checked(std::string_view name, std::string_view value);
+
     struct position {
         std::size_t start;
         std::size_t end;
