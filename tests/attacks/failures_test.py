@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from attack import ask, best_answer_s, send_some
+from attack import BRIEF, ask, best_answer_s, send_some
 from failing_starts import try_starts
 from leaks import check_no_leaks
 from programs import PATIENCE_S, check, equal, eventually, run_tests
@@ -33,9 +33,10 @@ NAMES = ("allocation", "thread start", "system call")
 LIMITS = ("--header-timeout", "5s", "--body-timeout", "5s", "--idle-timeout", "5s",
           "--send-timeout", "5s", "--workers", "2")
 # Tries of one kind in the suite, which bounds its time.
-TRIES = 100
-STARTS = 60
-LAST_OF_A_START = 150  # each from there to the end is tried: threads and routines are at work
+TRIES = 40 if BRIEF else 100
+STARTS = 20 if BRIEF else 60
+# Each from there to the end is tried: threads and routines are at work.
+LAST_OF_A_START = 50 if BRIEF else 150
 SCRIPTS_S = 60  # on a busy machine fewer are tried
 BLOCKS_KEPT = 2_000  # in caches that fill with time
 REPEATED = 2  # numbers of a kind that fail again and again

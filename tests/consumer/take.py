@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Has a foreign project take Rota, build a small server with it, and talks to that server.
 
-usage: take.py <subproject|jobs|pkg-config|cmake> <source root> <build root> <work folder>
+usage: take.py <subproject,jobs,pkg-config,cmake> <source root> <build root> <work folder>
 
-The work folder is kept, so that a second run is incremental. What gets installed goes to a folder
-of its own under the system's temporary one: pkg-config has no way to say a path with spaces.
+Several ways are gone one after the other. The work folder is kept, so that a second run is
+incremental. What gets installed goes to a folder of its own under the system's temporary one:
+pkg-config has no way to say a path with spaces.
 """
 
 import contextlib
@@ -163,16 +164,19 @@ def works(program, talk):
 
 
 def main():
-    how, source_root, build_root, folder = sys.argv[1:5]
+    hows, source_root, build_root, folder = sys.argv[1:5]
     ways = {
         "subproject": as_subproject,
         "jobs": with_jobs,
         "pkg-config": through_pkg_config,
         "cmake": through_cmake,
     }
-    with contextlib.ExitStack() as stack:
-        program = ways[how](Path(source_root), Path(build_root), Path(folder), stack)
-        return 0 if works(program, does_a_job if how == "jobs" else echoes) else 1
+    for how in hows.split(","):
+        with contextlib.ExitStack() as stack:
+            program = ways[how](Path(source_root), Path(build_root), Path(folder) / how, stack)
+            if not works(program, does_a_job if how == "jobs" else echoes):
+                return 1
+    return 0
 
 
 if __name__ == "__main__":
