@@ -2,9 +2,9 @@
 // it is written out and read again.
 #include <optional>
 
-#include "jobs/payload_size.hpp"
-#include "jobs/problem.hpp"
-#include "jobs/requests.hpp"
+#include "jobs/api/problem.hpp"
+#include "jobs/api/requests.hpp"
+#include "jobs/rules/payload_size.hpp"
 #include "target.hpp"
 #include <rota/json/writer.hpp>
 

@@ -4,8 +4,8 @@
 
 #include "http_peer.hpp"
 #include "job_book.hpp"
-#include "jobs/memory_store.hpp"
 #include "jobs/routes.hpp"
+#include "jobs/rules/memory_store.hpp"
 #include "jobs/service.hpp"
 #include "scenario.hpp"
 

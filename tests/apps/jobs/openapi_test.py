@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the API's description (apps/jobs/openapi.json) says, against the running server.
+"""What the API's description (apps/jobs/api/openapi.json) says, against the running server.
 
 usage: openapi_test.py <rota-http> [options of rota-http...]
 

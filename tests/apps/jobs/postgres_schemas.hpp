@@ -11,7 +11,7 @@
 
 #include <rota/io/context.hpp>
 
-#include "jobs/postgres_connection.hpp"
+#include "jobs/postgres/connection.hpp"
 
 /// The URL of a database for tests, if there is one: postgres.py sets it.
 inline std::optional<std::string> postgres_for_tests() {

@@ -13,7 +13,7 @@
 #include "postgres_schemas.hpp"
 #include "queue_bench.hpp"
 
-#include "jobs/postgres_store.hpp"
+#include "jobs/postgres/store.hpp"
 
 using namespace queue_tests;
 

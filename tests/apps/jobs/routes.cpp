@@ -5,8 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "jobs/memory_store.hpp"
 #include "jobs/openapi_json.hpp"
+#include "jobs/rules/memory_store.hpp"
 #include <rota/json/document.hpp>
 
 using namespace jobs;

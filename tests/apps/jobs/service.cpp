@@ -10,7 +10,7 @@
 #include <rota/event.hpp>
 #include <rota/inline_scheduler.hpp>
 
-#include "jobs/memory_store.hpp"
+#include "jobs/rules/memory_store.hpp"
 
 using namespace jobs;
 using namespace std::chrono_literals;

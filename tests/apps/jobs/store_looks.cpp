@@ -11,7 +11,7 @@
 
 #include <rota/task_group.hpp>
 
-#include "jobs/ledger.hpp"
+#include "jobs/rules/ledger.hpp"
 #include "store_driver.hpp"
 
 // What every store shows, and what it remembers. Each case runs for each of them.

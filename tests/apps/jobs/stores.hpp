@@ -11,12 +11,12 @@
 
 #include <rota/inline_scheduler.hpp>
 
-#include "jobs/memory_store.hpp"
+#include "jobs/rules/memory_store.hpp"
 #ifdef ROTA_WITH_SQLITE
-#include "jobs/sqlite_store.hpp"
+#include "jobs/sqlite/store.hpp"
 #endif
 #ifdef ROTA_WITH_POSTGRES
-#include "jobs/postgres_store.hpp"
+#include "jobs/postgres/store.hpp"
 #include "postgres_schemas.hpp"
 #endif
 

@@ -1,4 +1,4 @@
-#include "jobs/sqlite_table.hpp"
+#include "jobs/sqlite/table.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "jobs/postgres_connection.hpp"
+#include "jobs/postgres/connection.hpp"
 
 #include <chrono>
 #include <string>

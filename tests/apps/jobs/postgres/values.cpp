@@ -1,4 +1,4 @@
-#include "jobs/postgres_values.hpp"
+#include "jobs/postgres/values.hpp"
 
 #include <string>
 #include <string_view>

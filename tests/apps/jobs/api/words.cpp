@@ -1,4 +1,4 @@
-#include "jobs/words.hpp"
+#include "jobs/api/words.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

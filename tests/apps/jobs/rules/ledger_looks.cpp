@@ -1,4 +1,4 @@
-#include "jobs/ledger.hpp"
+#include "jobs/rules/ledger.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "jobs/memory_table.hpp"
+#include "jobs/rules/memory_table.hpp"
 
 using namespace jobs;
 

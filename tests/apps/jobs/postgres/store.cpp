@@ -1,4 +1,4 @@
-#include "jobs/postgres_store.hpp"
+#include "jobs/postgres/store.hpp"
 
 #include <chrono>
 #include <mutex>
@@ -13,7 +13,7 @@
 #include <rota/sleep.hpp>
 #include <rota/task_group.hpp>
 
-#include "jobs/postgres_schema.hpp"
+#include "jobs/postgres/schema.hpp"
 #include "postgres_schemas.hpp"
 
 using namespace jobs;

@@ -1,4 +1,4 @@
-#include "jobs/postgres_news.hpp"
+#include "jobs/postgres/news.hpp"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-#include "jobs/token_walk.hpp"
+#include "jobs/postgres/token_walk.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "jobs/payload_size.hpp"
+#include "jobs/rules/payload_size.hpp"
 
 #include <string_view>
 

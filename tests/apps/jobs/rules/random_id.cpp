@@ -1,4 +1,4 @@
-#include "jobs/random_id.hpp"
+#include "jobs/rules/random_id.hpp"
 
 #include <set>
 #include <string>

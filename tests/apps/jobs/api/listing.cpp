@@ -1,4 +1,4 @@
-#include "jobs/listing.hpp"
+#include "jobs/api/listing.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "jobs/problem.hpp"
+#include "jobs/api/problem.hpp"
 #include <rota/json/document.hpp>
 
 using namespace jobs;

@@ -1,6 +1,6 @@
 // The queues in memory when there is no memory: a step is done wholly or not at all.
 
-#include "jobs/memory_store.hpp"
+#include "jobs/rules/memory_store.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "jobs/sqlite_database.hpp"
+#include "jobs/sqlite/database.hpp"
 
 #include <csignal>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "jobs/problem.hpp"
+#include "jobs/api/problem.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,4 @@
-#include "jobs/bulk.hpp"
+#include "jobs/api/bulk.hpp"
 
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 #include <rota/inline_scheduler.hpp>
 
-#include "jobs/memory_store.hpp"
+#include "jobs/rules/memory_store.hpp"
 
 using namespace jobs;
 

@@ -1,4 +1,4 @@
-#include "jobs/requests.hpp"
+#include "jobs/api/requests.hpp"
 
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "jobs/problem.hpp"
+#include "jobs/api/problem.hpp"
 
 using namespace jobs;
 using Catch::Matchers::ContainsSubstring;

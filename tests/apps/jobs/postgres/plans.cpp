@@ -1,4 +1,4 @@
-#include "jobs/postgres_schema.hpp"
+#include "jobs/postgres/schema.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
-#include "jobs/postgres_store.hpp"
+#include "jobs/postgres/store.hpp"
 #include "postgres_schemas.hpp"
 #include <rota/json/document.hpp>
 

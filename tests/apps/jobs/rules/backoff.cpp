@@ -1,4 +1,4 @@
-#include "jobs/backoff.hpp"
+#include "jobs/rules/backoff.hpp"
 
 #include <cstdint>
 #include <set>

@@ -1,4 +1,4 @@
-#include "jobs/sqlite_store.hpp"
+#include "jobs/sqlite/store.hpp"
 
 #include <optional>
 #include <string>

@@ -23,7 +23,7 @@ struct postgres_options {
 /// the same URL. Is made without waiting: while the database cannot be had, steps are refused with
 /// the reason.
 ///
-/// Each step is a transaction, or shares one with others of its kind (postgres_session.hpp). Times
+/// Each step is a transaction, or shares one with others of its kind (session.hpp). Times
 /// are the callers', so the clocks of servers that share queues should agree to well below a lease.
 class postgres_store final : public store, private postgres_news_reader {
 public:

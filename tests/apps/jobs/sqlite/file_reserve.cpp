@@ -1,4 +1,4 @@
-#include "jobs/file_reserve.hpp"
+#include "jobs/sqlite/file_reserve.hpp"
 
 #include <cstdint>
 #include <filesystem>
