@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <deque>
 
+#include <rota/detail/timer_wheel.hpp>
 #include <rota/runtime.hpp>
-#include <rota/timer_wheel.hpp>
 #include <rota/with_timeout.hpp>
 
 namespace rota::bench {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <rota/runnable.hpp>
+#include <rota/detail/runnable.hpp>
 #include <rota/runtime.hpp>
 #include <rota/worker.hpp>
 

@@ -1,4 +1,4 @@
-#include <rota/blocking_pool.hpp>
+#include <rota/detail/blocking_pool.hpp>
 
 #include <algorithm>
 #include <exception>

@@ -1,4 +1,4 @@
-#include <rota/coroutine_frame.hpp>
+#include <rota/detail/coroutine_frame.hpp>
 
 #include <array>
 #include <cstring>

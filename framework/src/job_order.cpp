@@ -1,4 +1,4 @@
-#include <rota/job_order.hpp>
+#include <rota/detail/job_order.hpp>
 
 #include <utility>
 

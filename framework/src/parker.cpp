@@ -1,4 +1,4 @@
-#include <rota/parker.hpp>
+#include <rota/detail/parker.hpp>
 
 #include <algorithm>
 #include <cerrno>

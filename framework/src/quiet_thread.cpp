@@ -1,4 +1,4 @@
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/quiet_thread.hpp>
 
 #include <csignal>
 #include <initializer_list>

@@ -1,4 +1,4 @@
-#include <rota/stack_trace.hpp>
+#include <rota/detail/stack_trace.hpp>
 
 #include <array>
 #include <atomic>

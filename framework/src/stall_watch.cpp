@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <rota/detail/stack_trace.hpp>
 #include <rota/executor.hpp>
-#include <rota/stack_trace.hpp>
 #include <rota/worker.hpp>
 
 namespace rota {

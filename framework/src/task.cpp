@@ -6,8 +6,8 @@
 #include <exception>
 #include <string>
 
+#include <rota/detail/stack_trace.hpp>
 #include <rota/routine.hpp>
-#include <rota/stack_trace.hpp>
 
 namespace rota::detail {
 namespace {

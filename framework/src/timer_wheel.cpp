@@ -1,4 +1,4 @@
-#include <rota/timer_wheel.hpp>
+#include <rota/detail/timer_wheel.hpp>
 
 #include <algorithm>
 #include <bit>

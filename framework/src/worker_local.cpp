@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include <rota/check.hpp>
-#include <rota/parker.hpp>
+#include <rota/detail/parker.hpp>
 
 namespace rota::detail {
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <rota/parker.hpp>
+#include <rota/detail/parker.hpp>
 #include <rota/stall_watch.hpp>
 #include <spdlog/spdlog.h>
 

@@ -5,8 +5,8 @@
 #include <source_location>
 
 #include <rota/check.hpp>
+#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
-#include <rota/wait_list.hpp>
 
 namespace rota::io {
 

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include <rota/completion_queue.hpp>
-#include <rota/runnable.hpp>
+#include <rota/detail/completion_queue.hpp>
+#include <rota/detail/runnable.hpp>
 
 #include "buffer_group.hpp"
 

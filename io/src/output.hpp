@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include <rota/detail/runnable.hpp>
+#include <rota/detail/timer_wheel.hpp>
+#include <rota/detail/wait_list.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/list_awaiter.hpp>
-#include <rota/runnable.hpp>
-#include <rota/timer_wheel.hpp>
-#include <rota/wait_list.hpp>
 
 #include "backend.hpp"
 #include "operation.hpp"

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include <rota/detail/quiet_thread.hpp>
 #include <rota/io/context.hpp>
-#include <rota/quiet_thread.hpp>
 #include <rota/runtime.hpp>
 
 #include "backend.hpp"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include <rota/inbox.hpp>
+#include <rota/detail/inbox.hpp>
 #include <rota/worker.hpp>
 
 #include "backend.hpp"

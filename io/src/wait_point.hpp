@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include <rota/detail/timer_wheel.hpp>
 #include <rota/errors.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/owner_wait.hpp>
-#include <rota/timer_wheel.hpp>
 #include <rota/worker.hpp>
 
 namespace rota::io {

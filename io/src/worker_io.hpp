@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <rota/detail/runnable.hpp>
 #include <rota/io/options.hpp>
-#include <rota/runnable.hpp>
 #include <rota/worker.hpp>
 
 #include "buffer_group.hpp"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include <rota/inbox.hpp>
-#include <rota/parker.hpp>
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/inbox.hpp>
+#include <rota/detail/parker.hpp>
+#include <rota/detail/quiet_thread.hpp>
 #include <rota/worker.hpp>
 
 #include "backend.hpp"

@@ -1,4 +1,4 @@
-// An exhaustive check of the wake-up protocol of rota/worker.hpp and rota/parker.hpp: every
+// An exhaustive check of the wake-up protocol of rota/worker.hpp and rota/detail/parker.hpp: every
 // interleaving of the steps of a worker's thread, producers, a lender, a stopper and one that gives
 // a place for a routine back unused, one atomic access a step, in the one order that sequentially
 // consistent operations have. What is checked in each state: the baton has one holder; and where

@@ -1,4 +1,4 @@
-#include <rota/budget.hpp>
+#include <rota/detail/budget.hpp>
 
 #include <functional>
 #include <memory>

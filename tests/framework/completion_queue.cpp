@@ -1,4 +1,4 @@
-#include <rota/completion_queue.hpp>
+#include <rota/detail/completion_queue.hpp>
 
 #include <array>
 #include <thread>

@@ -1,7 +1,7 @@
 // Coroutines that await in conditions and declare no variable: GCC 12 lays their frames out
 // wrongly.
 
-#include <rota/coroutine_frame.hpp>
+#include <rota/detail/coroutine_frame.hpp>
 
 #include <optional>
 #include <stdexcept>

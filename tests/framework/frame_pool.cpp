@@ -1,4 +1,4 @@
-#include <rota/frame_pool.hpp>
+#include <rota/detail/frame_pool.hpp>
 
 #include <cstdint>
 #include <cstring>

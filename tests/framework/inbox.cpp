@@ -1,4 +1,4 @@
-#include <rota/inbox.hpp>
+#include <rota/detail/inbox.hpp>
 
 #include <array>
 #include <memory>

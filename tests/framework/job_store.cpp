@@ -1,4 +1,4 @@
-#include <rota/job_store.hpp>
+#include <rota/detail/job_store.hpp>
 
 #include <string>
 #include <thread>

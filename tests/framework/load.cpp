@@ -1,4 +1,4 @@
-#include <rota/load.hpp>
+#include <rota/detail/load.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 

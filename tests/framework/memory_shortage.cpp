@@ -9,8 +9,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/channel.hpp>
+#include <rota/detail/quiet_thread.hpp>
 #include <rota/inline_scheduler.hpp>
-#include <rota/quiet_thread.hpp>
 #include <rota/semaphore.hpp>
 #include <rota/task_group.hpp>
 #include <rota/under.hpp>

@@ -1,4 +1,4 @@
-#include <rota/runnable.hpp>
+#include <rota/detail/runnable.hpp>
 
 #include <string>
 

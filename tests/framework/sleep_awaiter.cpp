@@ -1,4 +1,4 @@
-#include <rota/sleep_awaiter.hpp>
+#include <rota/detail/sleep_awaiter.hpp>
 
 #include <chrono>
 

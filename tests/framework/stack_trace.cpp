@@ -1,4 +1,4 @@
-#include <rota/stack_trace.hpp>
+#include <rota/detail/stack_trace.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <unistd.h>
 
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/quiet_thread.hpp>
 
 #include "posted_gate.hpp"
 

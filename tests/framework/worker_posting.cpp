@@ -10,9 +10,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/detail/parker.hpp>
 #include <rota/event.hpp>
 #include <rota/inline_scheduler.hpp>
-#include <rota/parker.hpp>
 #include <rota/runtime.hpp>
 #include <rota/worker.hpp>
 

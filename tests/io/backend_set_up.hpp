@@ -18,7 +18,7 @@
 #include <catch2/generators/catch_generators_range.hpp>
 #include <sys/socket.h>
 
-#include <rota/parker.hpp>
+#include <rota/detail/parker.hpp>
 #include <rota/worker.hpp>
 
 #include "backend.hpp"

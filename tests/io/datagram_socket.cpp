@@ -15,8 +15,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <rota/budget.hpp>
 #include <rota/channel.hpp>
+#include <rota/detail/budget.hpp>
 #include <rota/errors.hpp>
 #include <rota/when_any.hpp>
 #include <rota/with_timeout.hpp>

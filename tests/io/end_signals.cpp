@@ -10,7 +10,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <rota/blocking.hpp>
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/quiet_thread.hpp>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/wait.h>

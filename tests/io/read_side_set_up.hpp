@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <rota/parker.hpp>
+#include <rota/detail/parker.hpp>
 #include <rota/worker.hpp>
 
 #include "operation.hpp"

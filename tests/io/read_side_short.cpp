@@ -8,7 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <rota/parker.hpp>
+#include <rota/detail/parker.hpp>
 #include <rota/worker.hpp>
 
 #include "fake_backends.hpp"

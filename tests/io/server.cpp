@@ -15,7 +15,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <sys/wait.h>
 
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/quiet_thread.hpp>
 #include <rota/sleep.hpp>
 
 #include "support.hpp"

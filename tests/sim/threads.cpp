@@ -1,8 +1,8 @@
 // In the place of framework/src/parker.cpp and framework/src/quiet_thread.cpp: threads that are
 // fibers, and sleep in virtual time.
 
-#include <rota/parker.hpp>
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/parker.hpp>
+#include <rota/detail/quiet_thread.hpp>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // One worker, a client or a handler that could go on and on, and a neighbour whose turn must come.
 
-#include <rota/budget.hpp>
+#include <rota/detail/budget.hpp>
 #include <rota/event.hpp>
 #include <rota/http/server.hpp>
 #include <rota/sleep.hpp>

@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <rota/detail/runnable.hpp>
 #include <rota/owner_wait.hpp>
 #include <rota/routine.hpp>
-#include <rota/runnable.hpp>
 #include <rota/with_timeout.hpp>
 #include <rota/worker.hpp>
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <rota/detail/runnable.hpp>
 #include <rota/owner_wait.hpp>
-#include <rota/runnable.hpp>
 #include <rota/worker.hpp>
 
 #include "ledger.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <rota/parker.hpp>
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/parker.hpp>
+#include <rota/detail/quiet_thread.hpp>
 
 #include "file_reserve.hpp"
 #include "ledger_store.hpp"

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <rota/blocking_pool.hpp>
+#include <rota/detail/blocking_pool.hpp>
 #include <rota/errors.hpp>
 #include <rota/executor.hpp>
 #include <rota/owner_wait.hpp>

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include <rota/job_store.hpp>
+#include <rota/detail/job_store.hpp>
 #include <rota/task.hpp>
 
 namespace rota {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <variant>
 
-#include <rota/coroutine_frame.hpp>
-#include <rota/frame_pool.hpp>
+#include <rota/detail/coroutine_frame.hpp>
+#include <rota/detail/frame_pool.hpp>
 
 namespace rota {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include <rota/load.hpp>
+#include <rota/detail/load.hpp>
 
 namespace rota {
 

@@ -7,8 +7,8 @@
 #include <source_location>
 #include <stop_token>
 
+#include <rota/detail/runnable.hpp>
 #include <rota/routine.hpp>
-#include <rota/runnable.hpp>
 #include <rota/task.hpp>
 
 namespace rota {

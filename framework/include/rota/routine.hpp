@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
-#include <rota/runnable.hpp>
+#include <rota/detail/runnable.hpp>
+#include <rota/detail/wait_list.hpp>
 #include <rota/task.hpp>
-#include <rota/wait_list.hpp>
 
 namespace rota {
 

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <vector>
 
-#include <rota/blocking_pool.hpp>
+#include <rota/detail/blocking_pool.hpp>
+#include <rota/detail/quiet_thread.hpp>
 #include <rota/executor.hpp>
 #include <rota/least_loaded_scheduler.hpp>
-#include <rota/quiet_thread.hpp>
 #include <rota/task.hpp>
 #include <rota/worker.hpp>
 #include <rota/worker_scaler.hpp>

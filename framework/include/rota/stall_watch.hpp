@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <rota/parker.hpp>
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/parker.hpp>
+#include <rota/detail/quiet_thread.hpp>
 #include <rota/routine.hpp>
 
 namespace rota {

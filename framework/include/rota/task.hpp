@@ -13,8 +13,8 @@
 #include <variant>
 
 #include <rota/check.hpp>
-#include <rota/coroutine_frame.hpp>
-#include <rota/frame_pool.hpp>
+#include <rota/detail/coroutine_frame.hpp>
+#include <rota/detail/frame_pool.hpp>
 
 namespace rota {
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <rota/awaitable.hpp>
+#include <rota/detail/timer_wheel.hpp>
 #include <rota/errors.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/task.hpp>
-#include <rota/timer_wheel.hpp>
 #include <rota/worker.hpp>
 
 namespace rota {

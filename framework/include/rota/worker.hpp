@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
-#include <rota/budget.hpp>
 #include <rota/check.hpp>
-#include <rota/completion_queue.hpp>
-#include <rota/inbox.hpp>
-#include <rota/load.hpp>
-#include <rota/parker.hpp>
-#include <rota/runnable.hpp>
-#include <rota/timer_wheel.hpp>
+#include <rota/detail/budget.hpp>
+#include <rota/detail/completion_queue.hpp>
+#include <rota/detail/inbox.hpp>
+#include <rota/detail/load.hpp>
+#include <rota/detail/parker.hpp>
+#include <rota/detail/runnable.hpp>
+#include <rota/detail/timer_wheel.hpp>
 
 namespace rota {
 

@@ -5,10 +5,10 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/detail/timer_wheel.hpp>
 #include <rota/errors.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
-#include <rota/timer_wheel.hpp>
 #include <rota/worker.hpp>
 
 namespace rota::http {

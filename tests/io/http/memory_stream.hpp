@@ -14,11 +14,11 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/detail/timer_wheel.hpp>
 #include <rota/errors.hpp>
 #include <rota/inline_scheduler.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/owner_wait.hpp>
-#include <rota/timer_wheel.hpp>
 
 namespace rota::http::test {
 

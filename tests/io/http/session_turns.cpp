@@ -5,7 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <rota/budget.hpp>
+#include <rota/detail/budget.hpp>
 #include <rota/yield.hpp>
 
 #include "session_driver.hpp"

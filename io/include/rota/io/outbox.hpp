@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include <rota/detail/wait_list.hpp>
 #include <rota/event.hpp>
 #include <rota/io/shared_bytes.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/list_awaiter.hpp>
 #include <rota/task.hpp>
-#include <rota/wait_list.hpp>
 
 namespace rota::io {
 
@@ -28,7 +28,7 @@ enum class when_full {
 
 struct outbox_options {
     /// That wait; at least 1. Far more than a routine can send before those that read have a turn
-    /// (rota/budget.hpp): what tells that one does not is bytes_max.
+    /// (rota/detail/budget.hpp): what tells that one does not is bytes_max.
     std::size_t messages_max = 65'536;
     std::size_t bytes_max = 1'048'576; ///< of those together
     when_full policy = when_full::disconnect;

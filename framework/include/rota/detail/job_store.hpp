@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include <rota/job_order.hpp>
+#include <rota/detail/job_order.hpp>
+#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
-#include <rota/wait_list.hpp>
 #include <rota/worker.hpp>
 
 namespace rota {

@@ -3,9 +3,9 @@
 #include <coroutine>
 #include <source_location>
 
+#include <rota/detail/timer_wheel.hpp>
 #include <rota/owner_wait.hpp>
 #include <rota/routine.hpp>
-#include <rota/timer_wheel.hpp>
 #include <rota/worker.hpp>
 
 namespace rota {

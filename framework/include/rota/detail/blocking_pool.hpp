@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include <rota/quiet_thread.hpp>
+#include <rota/detail/quiet_thread.hpp>
 
 namespace rota {
 

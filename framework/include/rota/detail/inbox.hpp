@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include <rota/runnable.hpp>
+#include <rota/detail/runnable.hpp>
 
 namespace rota {
 
