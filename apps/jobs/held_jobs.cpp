@@ -62,7 +62,7 @@ rota::task<void> held_jobs::keep() {
         const time_ms now = by_.now();
         const time_ms next = now + std::max((expires_at_ - now) / 3, pause_min);
         co_await rota::sleep_until(by_.steady(next));
-        std::optional<extended> result;
+        std::optional<extend_result> result;
         try {
             result = co_await by_.backing().extend(queue_->name, leases(), lease_ms_, by_.now());
         } catch (const store_error&) {
@@ -84,9 +84,9 @@ rota::task<std::size_t> held_jobs::done() {
     std::vector<held> given = std::exchange(held_, {});
     if (acks.empty())
         co_return 0;
-    rota::task<acknowledged> settling =
+    rota::task<settle_result> settling =
         by_.backing().settle(queue_->name, std::move(acks), {}, by_.now());
-    const acknowledged result = co_await std::move(settling);
+    const settle_result result = co_await std::move(settling);
     lose(given, result.lost);
     co_return result.acked;
 }
@@ -103,9 +103,9 @@ rota::task<void> held_jobs::failed(std::string why,
         retries.push_back({std::move(each.lease), delay_ms, reason});
     held_.clear();
     try {
-        rota::task<acknowledged> settling =
+        rota::task<settle_result> settling =
             by_.backing().settle(queue_->name, {}, std::move(retries), by_.now());
-        [[maybe_unused]] const acknowledged result = co_await std::move(settling);
+        [[maybe_unused]] const settle_result result = co_await std::move(settling);
     } catch (const store_error&) { // the leases end by themselves
     }
 }

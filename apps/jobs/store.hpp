@@ -107,7 +107,7 @@ struct retry {
     std::string error{};                    ///< kept with the job; empty: none
     bool operator==(const retry&) const = default;
 };
-struct acknowledged {
+struct settle_result {
     std::size_t acked = 0;
     std::size_t retried = 0;
     std::vector<std::string> lost{}; ///< leases that had ended, or never were
@@ -117,7 +117,7 @@ struct lease_end {
     std::string lease_id;
     time_ms expires_at = 0;
 };
-struct extended {
+struct extend_result {
     std::vector<lease_end> leases{};
     std::vector<std::string> lost{};
 };
@@ -208,7 +208,7 @@ struct job_list {
 };
 
 enum class revive_outcome : std::uint8_t { revived, unknown, duplicate };
-struct revived {
+struct revive_result {
     revive_outcome outcome = revive_outcome::revived;
     std::uint64_t id = 0; ///< with duplicate: this and `state` are those of the job that is there
     job_state state = job_state::queued;
@@ -319,11 +319,11 @@ public:
     /// Jobs for consumers, in their order: to each as many as there are, up to its max.
     virtual rota::task<std::vector<std::vector<taken_job>>>
     take(std::string queue, std::vector<take_request> wanted, time_ms now) = 0;
-    virtual rota::task<acknowledged> settle(std::string queue, std::vector<std::string> acks,
-                                            std::vector<retry> retries, time_ms now) = 0;
+    virtual rota::task<settle_result> settle(std::string queue, std::vector<std::string> acks,
+                                             std::vector<retry> retries, time_ms now) = 0;
     /// Leases end `lease_ms` from now; 0: as the queue is set to.
-    virtual rota::task<extended> extend(std::string queue, std::vector<std::string> leases,
-                                        std::int64_t lease_ms, time_ms now) = 0;
+    virtual rota::task<extend_result> extend(std::string queue, std::vector<std::string> leases,
+                                             std::int64_t lease_ms, time_ms now) = 0;
     /// Jobs that did not reach anybody go back, some time soon; `sent`: they may have, so that it
     /// counts as an attempt. Does not wait, and cannot fail: at worst the leases end by themselves.
     virtual void put_back(std::string queue, std::vector<std::string> leases, bool sent,
@@ -356,7 +356,8 @@ public:
     /// given back meanwhile may go or stay. Is told of at its end.
     virtual rota::task<std::uint64_t> purge(std::string queue, time_ms now) = 0;
     /// Puts a dead job back to its place, as if it had never been tried.
-    virtual rota::task<revived> retry_dead(std::string queue, std::uint64_t id, time_ms now) = 0;
+    virtual rota::task<revive_result> retry_dead(std::string queue, std::uint64_t id,
+                                                 time_ms now) = 0;
     /// Removes a slice of what a queue holds, and the queue with its settings once it holds
     /// nothing. From the first slice on it is paused. Refused while jobs are in progress, unless it
     /// is `forced`: their leases are lost then.

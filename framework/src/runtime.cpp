@@ -45,7 +45,7 @@ void write_to_stderr(const stall_report& report) {
 /// The worker's load, for the choice of one for something new. What is runnable is over in a
 /// moment, a connection stays: counted together, or a worker that happens to be the first to have
 /// its turn would get all that come back at once. One that is held up is the last to get anything.
-load load_of(const worker& w) noexcept {
+worker_load load_of(const worker& w) noexcept {
     const load l = w.load();
     return {.runnable = w.held_up() ? std::size_t{1} : 0,
             .connections = l.runnable + l.connections};

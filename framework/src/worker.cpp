@@ -117,7 +117,7 @@ worker::pulse worker::read_pulse() const noexcept {
             .thread = thread_.load(std::memory_order_relaxed)};
 }
 
-struct load worker::load() const noexcept {
+worker_load worker::load() const noexcept {
     const auto at_least_zero = [](std::int64_t n) {
         return static_cast<std::size_t>(std::max<std::int64_t>(n, 0));
     };

@@ -50,7 +50,7 @@ TEST_CASE("the rotation survives a change of the number of workers") {
 
 TEST_CASE("the lightest of all workers is picked when they fit a batch") {
     rota::least_loaded_scheduler scheduler(8);
-    const std::vector<rota::load> loads{{3, 0}, {1, 7}, {1, 2}, {2, 0}};
+    const std::vector<rota::worker_load> loads{{3, 0}, {1, 7}, {1, 2}, {2, 0}};
     for (int i = 0; i < 5; ++i) {
         REQUIRE(scheduler.pick(loads.size(), [&](std::size_t w) { return loads[w]; }) == 2);
     }
@@ -58,7 +58,7 @@ TEST_CASE("the lightest of all workers is picked when they fit a batch") {
 
 TEST_CASE("the lightest of the batch is picked, not of all") {
     rota::least_loaded_scheduler scheduler(2);
-    const std::vector<rota::load> loads{{5, 0}, {4, 0}, {9, 0}, {8, 0}, {0, 0}};
+    const std::vector<rota::worker_load> loads{{5, 0}, {4, 0}, {9, 0}, {8, 0}, {0, 0}};
     std::vector<std::size_t> picked;
     for (int i = 0; i < 6; ++i) {
         picked.push_back(scheduler.pick(loads.size(), [&](std::size_t w) { return loads[w]; }));
@@ -70,7 +70,7 @@ TEST_CASE("equal loads take turns") {
     rota::least_loaded_scheduler scheduler(8);
     std::vector<int> count(4);
     for (int i = 0; i < 400; ++i) {
-        ++count[scheduler.pick(4, [](std::size_t) { return rota::load{}; })];
+        ++count[scheduler.pick(4, [](std::size_t) { return rota::worker_load{}; })];
     }
     REQUIRE(count == std::vector<int>{100, 100, 100, 100});
 }
@@ -84,7 +84,7 @@ TEST_CASE("with equal loads every worker gets its turn, whatever their number an
             // As many rounds over the batches as a full one has workers.
             const std::size_t full = std::min<std::size_t>(workers, batch);
             for (std::size_t i = 0; i < batches * full; ++i)
-                ++count[scheduler.pick(workers, [](std::size_t) { return rota::load{}; })];
+                ++count[scheduler.pick(workers, [](std::size_t) { return rota::worker_load{}; })];
             INFO(workers << " workers, batches of " << batch);
             const std::size_t in_last = workers - (batches - 1) * batch;
             for (std::size_t w = 0; w < workers; ++w) {
@@ -102,7 +102,7 @@ TEST_CASE("10,000 picks of equally light workers are as even as dice, or more so
             rota::least_loaded_scheduler scheduler(batch);
             std::vector<double> count(workers);
             for (int i = 0; i < 10'000; ++i)
-                ++count[scheduler.pick(workers, [](std::size_t) { return rota::load{}; })];
+                ++count[scheduler.pick(workers, [](std::size_t) { return rota::worker_load{}; })];
             const std::size_t batches = (workers + batch - 1) / batch;
             double chi_square = 0;
             for (std::size_t w = 0; w < workers; ++w) {
@@ -121,7 +121,7 @@ TEST_CASE("10,000 picks of equally light workers are as even as dice, or more so
 TEST_CASE("idle keep-alive clients spread evenly, in one batch and over several") {
     for (const std::size_t workers : {3U, 8U, 22U}) {
         rota::least_loaded_scheduler scheduler(8);
-        std::vector<rota::load> loads(workers);
+        std::vector<rota::worker_load> loads(workers);
         for (std::size_t i = 0; i < 10 * workers; ++i) {
             const std::size_t w =
                 scheduler.pick(workers, [&](std::size_t at) { return loads[at]; });
@@ -129,7 +129,7 @@ TEST_CASE("idle keep-alive clients spread evenly, in one batch and over several"
         }
         std::size_t least = loads[0].connections;
         std::size_t most = least;
-        for (const rota::load& l : loads) {
+        for (const rota::worker_load& l : loads) {
             least = std::min(least, l.connections);
             most = std::max(most, l.connections);
         }

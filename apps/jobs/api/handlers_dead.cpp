@@ -73,7 +73,7 @@ task<response> list_dead(service* s, request* req) { return list_state(s, req, j
 
 task<response> retry_dead_job(service* s, request* req) {
     const std::uint64_t id = job_id(*req);
-    const revived result = co_await s->backing().retry_dead(queue_name(*req), id, s->now());
+    const revive_result result = co_await s->backing().retry_dead(queue_name(*req), id, s->now());
     if (result.outcome == revive_outcome::unknown)
         throw problem(404, "unknown_job", "the queue has no such dead job");
     if (result.outcome == revive_outcome::duplicate)

@@ -66,7 +66,7 @@ task<response> acknowledge_jobs(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
     const rota::json::document doc = parse(text);
     acknowledgement given = read_acknowledgement(doc.root(), s->options());
-    const acknowledged result = co_await s->backing().settle(
+    const settle_result result = co_await s->backing().settle(
         queue_name(*req), std::move(given.acks), std::move(given.retries), s->now());
     std::string body;
     rota::json::writer w(body);
@@ -80,8 +80,8 @@ task<response> extend_leases(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
     const rota::json::document doc = parse(text);
     extension given = read_extension(doc.root(), s->options());
-    const extended result = co_await s->backing().extend(queue_name(*req), std::move(given.leases),
-                                                         given.lease_ms, s->now());
+    const extend_result result = co_await s->backing().extend(
+        queue_name(*req), std::move(given.leases), given.lease_ms, s->now());
     std::string body;
     rota::json::writer w(body);
     w.begin_object().key("extended").begin_array();

@@ -211,8 +211,8 @@ postgres_store::take(std::string queue, std::vector<take_request> wanted, time_m
     co_return std::move(taken);
 }
 
-rota::task<acknowledged> postgres_store::settle(std::string queue, std::vector<std::string> acks,
-                                                std::vector<retry> retries, time_ms now) {
+rota::task<settle_result> postgres_store::settle(std::string queue, std::vector<std::string> acks,
+                                                 std::vector<retry> retries, time_ms now) {
     std::vector<std::string> leases = acks;
     for (const retry& each : retries)
         leases.push_back(each.lease_id);
@@ -228,8 +228,8 @@ rota::task<acknowledged> postgres_store::settle(std::string queue, std::vector<s
         });
 }
 
-rota::task<extended> postgres_store::extend(std::string queue, std::vector<std::string> leases,
-                                            std::int64_t lease_ms, time_ms now) {
+rota::task<extend_result> postgres_store::extend(std::string queue, std::vector<std::string> leases,
+                                                 std::int64_t lease_ms, time_ms now) {
     const auto ids = std::make_shared<const std::vector<std::string>>(std::move(leases));
     return perform(
         step_kind::leases, ids->size(), now,
@@ -351,7 +351,8 @@ rota::task<std::uint64_t> postgres_store::purge(std::string queue, time_ms now) 
     co_return at.purged;
 }
 
-rota::task<revived> postgres_store::retry_dead(std::string queue, std::uint64_t id, time_ms now) {
+rota::task<revive_result> postgres_store::retry_dead(std::string queue, std::uint64_t id,
+                                                     time_ms now) {
     return perform(
         step_kind::single, 1, now,
         [queue, id](postgres_needs& all) { all.queues[queue].locked_id = id; },

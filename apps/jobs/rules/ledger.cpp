@@ -260,10 +260,10 @@ std::optional<job_row> ledger::leased(const queue_row* queue, const std::string&
     return job;
 }
 
-acknowledged ledger::settle(const std::string& queue, std::vector<std::string> acks,
-                            std::vector<retry> retries, time_ms now) {
+settle_result ledger::settle(const std::string& queue, std::vector<std::string> acks,
+                             std::vector<retry> retries, time_ms now) {
     pass_time(now);
-    acknowledged result;
+    settle_result result;
     queue_row* const row = find_queue(queue);
     for (std::string& id : acks) {
         const std::optional<job_row> job = leased(row, id);
@@ -343,10 +343,10 @@ void ledger::put_back(const std::string& queue, const std::vector<std::string>& 
     }
 }
 
-extended ledger::extend(const std::string& queue, std::vector<std::string> leases,
-                        std::int64_t lease_ms, time_ms now) {
+extend_result ledger::extend(const std::string& queue, std::vector<std::string> leases,
+                             std::int64_t lease_ms, time_ms now) {
     pass_time(now);
-    extended result;
+    extend_result result;
     queue_row* const row = find_queue(queue);
     for (std::string& id : leases) {
         std::optional<job_row> job = leased(row, id);

@@ -40,10 +40,10 @@ public:
                                 const std::optional<idempotency>& token, time_ms now);
     std::vector<std::vector<taken_job>> take(const std::string& queue,
                                              const std::vector<take_request>& wanted, time_ms now);
-    acknowledged settle(const std::string& queue, std::vector<std::string> acks,
-                        std::vector<retry> retries, time_ms now);
-    extended extend(const std::string& queue, std::vector<std::string> leases,
-                    std::int64_t lease_ms, time_ms now);
+    settle_result settle(const std::string& queue, std::vector<std::string> acks,
+                         std::vector<retry> retries, time_ms now);
+    extend_result extend(const std::string& queue, std::vector<std::string> leases,
+                         std::int64_t lease_ms, time_ms now);
     void put_back(const std::string& queue, const std::vector<std::string>& leases, bool sent,
                   time_ms now);
     time_ms pass_time(time_ms now);
@@ -58,7 +58,7 @@ public:
     bool pause(const std::string& queue, bool paused, time_ms now);
     /// One step: to be called until it is done.
     purge_progress purge(const std::string& queue, purge_progress so_far, time_ms now);
-    revived retry_dead(const std::string& queue, std::uint64_t id, time_ms now);
+    revive_result retry_dead(const std::string& queue, std::uint64_t id, time_ms now);
     removed_queue remove_queue(const std::string& queue, bool forced, time_ms now);
     dead_result settle_dead(const std::string& queue, const dead_request& what, time_ms now);
 
@@ -90,7 +90,7 @@ private:
     void give_back(queue_row& queue, job_row job, change_kind why,
                    std::optional<std::int64_t> delay_ms, time_ms now);
     void erase(queue_row& queue, job_row job, time_ms now);
-    revived revive(queue_row& queue, job_row job, time_ms now);
+    revive_result revive(queue_row& queue, job_row job, time_ms now);
     [[nodiscard]] std::vector<job_row> dead_among(const queue_row& queue, const dead_request& what);
     [[nodiscard]] std::optional<time_ms> oldest(queue_row& queue);
     std::size_t purge_some(queue_row& queue, purge_progress& at, std::size_t limit);

@@ -206,7 +206,7 @@ std::size_t ledger::purge_some(queue_row& queue, purge_progress& at, std::size_t
     return removed;
 }
 
-revived ledger::retry_dead(const std::string& queue, std::uint64_t id, time_ms now) {
+revive_result ledger::retry_dead(const std::string& queue, std::uint64_t id, time_ms now) {
     pass_time(now);
     queue_row* const row = find_queue(queue);
     const std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
@@ -215,7 +215,7 @@ revived ledger::retry_dead(const std::string& queue, std::uint64_t id, time_ms n
     return revive(*row, *job, now);
 }
 
-revived ledger::revive(queue_row& queue, job_row job, time_ms now) {
+revive_result ledger::revive(queue_row& queue, job_row job, time_ms now) {
     if (const auto there = rows_.find_key(queue.number, rows_.key(job)))
         return {revive_outcome::duplicate, there->id, there->state};
     move(queue, job, job_state::queued, now);

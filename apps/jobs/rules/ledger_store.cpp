@@ -118,14 +118,14 @@ ledger_store::take(std::string queue, std::vector<take_request> wanted, time_ms 
     });
 }
 
-rota::task<acknowledged> ledger_store::settle(std::string queue, std::vector<std::string> acks,
-                                              std::vector<retry> retries, time_ms now) {
+rota::task<settle_result> ledger_store::settle(std::string queue, std::vector<std::string> acks,
+                                               std::vector<retry> retries, time_ms now) {
     return perform([queue = std::move(queue), acks = std::move(acks), retries = std::move(retries),
                     now](ledger& on) { return on.settle(queue, acks, retries, now); });
 }
 
-rota::task<extended> ledger_store::extend(std::string queue, std::vector<std::string> leases,
-                                          std::int64_t lease_ms, time_ms now) {
+rota::task<extend_result> ledger_store::extend(std::string queue, std::vector<std::string> leases,
+                                               std::int64_t lease_ms, time_ms now) {
     return perform([queue = std::move(queue), leases = std::move(leases), lease_ms,
                     now](ledger& on) { return on.extend(queue, leases, lease_ms, now); });
 }
@@ -205,7 +205,8 @@ rota::task<std::uint64_t> ledger_store::purge(std::string queue, time_ms now) {
     }
 }
 
-rota::task<revived> ledger_store::retry_dead(std::string queue, std::uint64_t id, time_ms now) {
+rota::task<revive_result> ledger_store::retry_dead(std::string queue, std::uint64_t id,
+                                                   time_ms now) {
     return perform(
         [queue = std::move(queue), id, now](ledger& on) { return on.retry_dead(queue, id, now); });
 }

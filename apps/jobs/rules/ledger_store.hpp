@@ -34,10 +34,10 @@ public:
                                             std::optional<idempotency> token, time_ms now) final;
     rota::task<std::vector<std::vector<taken_job>>>
     take(std::string queue, std::vector<take_request> wanted, time_ms now) final;
-    rota::task<acknowledged> settle(std::string queue, std::vector<std::string> acks,
-                                    std::vector<retry> retries, time_ms now) final;
-    rota::task<extended> extend(std::string queue, std::vector<std::string> leases,
-                                std::int64_t lease_ms, time_ms now) final;
+    rota::task<settle_result> settle(std::string queue, std::vector<std::string> acks,
+                                     std::vector<retry> retries, time_ms now) final;
+    rota::task<extend_result> extend(std::string queue, std::vector<std::string> leases,
+                                     std::int64_t lease_ms, time_ms now) final;
     void put_back(std::string queue, std::vector<std::string> leases, bool sent,
                   time_ms now) noexcept final;
     rota::task<time_ms> pass_time(time_ms now) final;
@@ -53,7 +53,7 @@ public:
     rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) final;
     rota::task<bool> pause(std::string queue, bool paused, time_ms now) final;
     rota::task<std::uint64_t> purge(std::string queue, time_ms now) final;
-    rota::task<revived> retry_dead(std::string queue, std::uint64_t id, time_ms now) final;
+    rota::task<revive_result> retry_dead(std::string queue, std::uint64_t id, time_ms now) final;
     rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now) final;
     rota::task<dead_result> settle_dead(std::string queue, dead_request what, time_ms now) final;
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include <rota/detail/load.hpp>
+#include <rota/detail/worker_load.hpp>
 
 namespace rota {
 
@@ -30,17 +30,17 @@ public:
     }
 
     /// The index of the lightest of `workers` workers (at least one) if they fit a batch, else of
-    /// the next batch. `load_of(index)` returns a rota::load.
+    /// the next batch. `load_of(index)` returns a rota::worker_load.
     template <class LoadOf>
     std::size_t pick(std::size_t workers, LoadOf&& load_of) {
         const std::size_t round = round_ / ((workers + batch_size_ - 1) / batch_size_);
         const auto [first, last] = next_batch(workers);
         const std::size_t count = last - first;
         std::size_t best = first + round % count;
-        load lightest = load_of(best);
+        worker_load lightest = load_of(best);
         for (std::size_t i = 1; i < count; ++i) {
             const std::size_t candidate = first + (round + i) % count;
-            const load l = load_of(candidate);
+            const worker_load l = load_of(candidate);
             if (l < lightest) {
                 lightest = l;
                 best = candidate;

@@ -12,10 +12,10 @@
 #include <rota/detail/budget.hpp>
 #include <rota/detail/completion_queue.hpp>
 #include <rota/detail/inbox.hpp>
-#include <rota/detail/load.hpp>
 #include <rota/detail/parker.hpp>
 #include <rota/detail/runnable.hpp>
 #include <rota/detail/timer_wheel.hpp>
+#include <rota/detail/worker_load.hpp>
 
 namespace rota {
 
@@ -118,7 +118,7 @@ public:
     /// The worker whose baton the calling thread holds, or null.
     [[nodiscard]] static worker* current() noexcept;
     [[nodiscard]] baton state() const noexcept { return baton_.load(std::memory_order_relaxed); }
-    [[nodiscard]] struct load load() const noexcept;
+    [[nodiscard]] worker_load load() const noexcept;
     void add_connection() noexcept { connections_.fetch_add(1, std::memory_order_relaxed); }
     void remove_connection() noexcept {
         const std::int64_t before = connections_.fetch_sub(1, std::memory_order_relaxed);

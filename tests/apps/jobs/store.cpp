@@ -129,7 +129,8 @@ TEST_CASE("leases can be extended") {
     d.add("1");
     const std::string lease = d.lease();
     d.now += 900;
-    const extended longer = d.wait(d.store().extend(d.queue, {lease, "nonsense"}, 3'000, d.now));
+    const extend_result longer =
+        d.wait(d.store().extend(d.queue, {lease, "nonsense"}, 3'000, d.now));
     REQUIRE(longer.leases.size() == 1);
     CHECK(longer.leases[0].expires_at == d.now + 3'000);
     CHECK(longer.lost == keys{"nonsense"});
@@ -184,7 +185,7 @@ TEST_CASE("what fails too often dies, and can be revived") {
     const add_result other = d.add("k"); // the dead hold no key
     CHECK(other.outcome == add_outcome::added);
     (void)d.take();
-    const revived refused = revive(id);
+    const revive_result refused = revive(id);
     CHECK(refused.outcome == revive_outcome::duplicate);
     CHECK(refused.id == other.id);
     CHECK(refused.state == job_state::in_progress);

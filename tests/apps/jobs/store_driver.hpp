@@ -39,12 +39,12 @@ public:
     }
     /// The lease of one job that is taken.
     std::string lease() { return take().at(0).lease_id; }
-    jobs::acknowledged ack(const std::vector<std::string>& leases) {
+    jobs::settle_result ack(const std::vector<std::string>& leases) {
         return wait(store_->settle(queue, leases, {}, now));
     }
-    jobs::acknowledged retry(const std::string& lease,
-                             std::optional<std::int64_t> delay_ms = std::nullopt,
-                             const std::string& error = "") {
+    jobs::settle_result retry(const std::string& lease,
+                              std::optional<std::int64_t> delay_ms = std::nullopt,
+                              const std::string& error = "") {
         return wait(store_->settle(queue, {}, {{lease, delay_ms, error}}, now));
     }
     std::vector<std::string> keys(jobs::job_state state) {

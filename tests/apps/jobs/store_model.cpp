@@ -200,7 +200,7 @@ struct random_run {
     }
     void extend() {
         const std::string lease = some_lease();
-        const extended longer = d.wait(d.store().extend(d.queue, {lease}, 150, d.now));
+        const extend_result longer = d.wait(d.store().extend(d.queue, {lease}, 150, d.now));
         model_job* const job = m.leased(lease);
         REQUIRE(longer.leases.size() == (job != nullptr ? 1 : 0));
         if (job != nullptr)

@@ -78,8 +78,8 @@ rota::task<void> consume(store* from, work* all) {
             all->taken.insert(job.id);
             leases.push_back(job.lease_id);
         }
-        rota::task<acknowledged> settling = from->settle("q", std::move(leases), {}, now);
-        const acknowledged done = co_await std::move(settling);
+        rota::task<settle_result> settling = from->settle("q", std::move(leases), {}, now);
+        const settle_result done = co_await std::move(settling);
         all->acked += done.acked;
     }
 }
