@@ -58,6 +58,7 @@ timer_wheel::~timer_wheel() {
     empty(due_);
     for (auto& level : wheel_)
         std::ranges::for_each(level, empty);
+    ROTA_CHECK(armed_ == 0, "all that was armed is in one of the lists");
 }
 
 void timer_wheel::disarm(timer& t) noexcept {
@@ -112,6 +113,7 @@ std::size_t timer_wheel::advance(time_point now) {
     for (;;) {
         while (due_ != nullptr) {
             timer& t = *due_;
+            ROTA_CHECK(t.tick_ <= elapsed_, "a timer never fires early");
             disarm(t);
             ++fired;
             t.fire_(t);

@@ -15,6 +15,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <rota/check.hpp>
+
 #include "buffer_group.hpp"
 #include "operation.hpp"
 
@@ -58,6 +60,7 @@ public:
         if (index >= interests_.size())
             interests_.resize(index + index / 2 + 16);
         interest& i = interests_[index];
+        ROTA_CHECK(!waits(op), "an operation is armed once");
         const std::uint32_t events = events_of(op);
         if (((events & EPOLLOUT) != 0 && i.out != nullptr) ||
             ((events & ~EPOLLOUT) != 0 && i.in != nullptr)) {
@@ -202,6 +205,7 @@ private:
 
     /// The last completion of `op`, which is interested no more.
     void finish(operation& op, std::int32_t result, std::uint32_t flags = 0) {
+        ROTA_CHECK(waits(op), "an operation ends once");
         interest& i = interest_of(op);
         if (i.in == &op)
             i.in = nullptr;
@@ -278,6 +282,7 @@ private:
             const std::size_t size = std::min<std::size_t>(op.group->bytes_each(), op.room);
             const ssize_t got = ::recv(op.fd, op.group->data(buffer), size, MSG_DONTWAIT);
             if (got > 0) {
+                ROTA_CHECK(static_cast<std::size_t>(got) <= op.room, "there is room for it");
                 op.room -= static_cast<std::uint32_t>(got);
                 const auto with = completion_flags::buffer | std::uint32_t{buffer}
                                                                  << completion_flags::buffer_shift;

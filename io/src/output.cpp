@@ -78,6 +78,7 @@ bool output::hand_to_writer_locked() noexcept {
 }
 
 void output::append_locked(std::string_view bytes) {
+    ROTA_CHECK(!closed_, "nothing is queued behind the end");
     if (!pending_.empty() && pending_.back().size() + bytes.size() <= append_limit) {
         pending_.back().append(bytes);
         queued_bytes_ += bytes.size(); // behind what may throw, here and below
@@ -189,6 +190,7 @@ void output::slim() noexcept {
 
 void output::close() noexcept {
     const std::lock_guard guard(lock_);
+    ROTA_CHECK(!closed_, "an output is closed once");
     closed_ = true;
     writer_done_ = !with_writer_;
 }
@@ -218,6 +220,7 @@ output::awaiter output::empty(std::source_location where) noexcept {
 
 void output::prepare(send_request& request, std::vector<iovec>& vectors) {
     const std::lock_guard guard(lock_);
+    ROTA_CHECK(with_writer_, "the write side sends what it was given");
     if (error_ != 0) { // nothing more is to be sent; sent() lets go
         sending_.clear();
         sending_index_ = 0;
@@ -247,6 +250,7 @@ void output::prepare(send_request& request, std::vector<iovec>& vectors) {
 }
 
 void output::advance(std::size_t bytes) noexcept {
+    ROTA_CHECK(bytes <= asked_, "no more is sent than was asked for");
     while (bytes != 0) {
         const std::size_t rest = sending_[sending_index_].size() - sending_offset_;
         if (bytes < rest) {
@@ -273,6 +277,7 @@ output::next_step output::sent(std::int32_t result) noexcept {
     bool drained = false;
     if (result > 0)
         advance(static_cast<std::size_t>(result));
+    ROTA_CHECK(sending_index_ <= sending_.size(), "what is sent is there");
     const bool all_sent = sending_index_ == sending_.size();
     const bool took_all = result >= 0 && static_cast<std::size_t>(result) == asked_;
     {

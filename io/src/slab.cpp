@@ -6,6 +6,8 @@
 
 #include <sys/mman.h>
 
+#include <rota/check.hpp>
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROTA_SLABS 0
 #elif defined(__has_feature)
@@ -114,6 +116,12 @@ void slab::give_back(void* returned) noexcept {
         return;
     }
     chunk& c = chunk_of(returned);
+    ROTA_CHECK(c.used > 0, "a block is given back once");
+    ROTA_CHECK(static_cast<std::size_t>(static_cast<char*>(returned) - reinterpret_cast<char*>(&c) -
+                                        sizeof(chunk)) %
+                       block_bytes_ ==
+                   0,
+               "a block is one of this slab's");
     if (!c.has_room(block_bytes_)) {
         unlink(full_, c);
         link(with_room_, c);
@@ -138,6 +146,7 @@ void slab::give_back_late(void* returned) noexcept {
     chunk& c = chunk_of(returned);
     const std::lock_guard guard(late_lock);
     ++c.late;
+    ROTA_CHECK(c.late <= c.used, "a block is given back once");
     if (c.slab_gone && c.used == c.late)
         ::munmap(&c, chunk_bytes);
 }

@@ -58,6 +58,7 @@ void worker_io::retry_starved() noexcept {
 }
 
 void worker_io::add_starved(connection_core& c, bool again) noexcept {
+    ROTA_CHECK(starved_.size() < starved_.capacity(), "there is room for all that can starve");
     starved_.push_back(&c); // in the room that was made for it
     // Completions come in the order in which they happened, so the buffers that were missing have
     // come back by now, perhaps in an earlier turn. Without any the second time, it is another
@@ -85,7 +86,8 @@ void worker_io::add(connection_core& c) noexcept {
 }
 
 void worker_io::remove(connection_core& c) noexcept {
-    ROTA_CHECK(connection_count_ > 0, "a connection is removed once");
+    ROTA_CHECK(connection_count_ > 0 && (c.previous_ != nullptr || connections_ == &c),
+               "a connection is removed once");
     --connection_count_;
     (c.previous_ != nullptr ? c.previous_->next_ : connections_) = c.next_;
     if (c.next_ != nullptr)
@@ -131,6 +133,7 @@ void worker_io::add(handle_core& c) noexcept {
 }
 
 void worker_io::remove(handle_core& c) noexcept {
+    ROTA_CHECK(c.previous_handle != nullptr || others_ == &c, "a handle is removed once");
     (c.previous_handle != nullptr ? c.previous_handle->next_handle : others_) = c.next_handle;
     if (c.next_handle != nullptr)
         c.next_handle->previous_handle = c.previous_handle;

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include <rota/check.hpp>
+
 namespace rota {
 
 /// Receives the outcomes of operations that something outside the framework carries out (io: the
@@ -51,12 +53,14 @@ public:
     std::size_t drain() {
         if (empty())
             return 0;
+        ROTA_CHECK(draining_.empty(), "completions are handed over by one holder of the baton");
         {
             const std::lock_guard guard(lock_);
             draining_.swap(incoming_);
             pending_.store(0, std::memory_order_seq_cst);
         }
         const std::size_t count = draining_.size();
+        ROTA_CHECK(count != 0, "what is counted is there");
         for (const completion& c : draining_)
             c.handler->complete(c.result, c.flags);
         draining_.clear();
