@@ -7,7 +7,7 @@
 #include <rota/http/request.hpp>
 #include <rota/http/response.hpp>
 #include <rota/http/router.hpp>
-#include <rota/http/session.hpp>
+#include <rota/http/serve_connection.hpp>
 
 namespace rota::http {
 

@@ -11,7 +11,7 @@
 #include <rota/http/error.hpp>
 #include <rota/http/request.hpp>
 #include <rota/http/response.hpp>
-#include <rota/http/session.hpp>
+#include <rota/http/serve_connection.hpp>
 #include <rota/worker.hpp>
 
 #include "answers.hpp"

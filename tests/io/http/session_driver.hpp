@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <rota/http/session.hpp>
+#include <rota/http/serve_connection.hpp>
 #include <rota/inline_scheduler.hpp>
 #include <rota/routine.hpp>
 

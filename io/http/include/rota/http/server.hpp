@@ -15,7 +15,7 @@
 #include <rota/http/metrics.hpp>
 #include <rota/http/problem.hpp>
 #include <rota/http/router.hpp>
-#include <rota/http/session.hpp>
+#include <rota/http/serve_connection.hpp>
 #include <rota/http/takeover.hpp>
 #include <rota/io/context.hpp>
 #include <rota/io/endpoint.hpp>
