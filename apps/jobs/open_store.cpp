@@ -3,12 +3,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "memory_store.hpp"
+#include "jobs/rules/memory_store.hpp"
 #ifdef ROTA_WITH_SQLITE
-#include "sqlite_store.hpp"
+#include "jobs/sqlite/store.hpp"
 #endif
 #ifdef ROTA_WITH_POSTGRES
-#include "postgres_store.hpp"
+#include "jobs/postgres/store.hpp"
 #endif
 
 namespace jobs {

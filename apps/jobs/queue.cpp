@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "words.hpp"
+#include "jobs/api/words.hpp"
 
 namespace jobs {
 namespace {

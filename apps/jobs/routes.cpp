@@ -9,9 +9,9 @@
 #include <rota/http/error.hpp>
 #include <rota/http/status.hpp>
 
-#include "handlers.hpp"
+#include "jobs/api/handlers.hpp"
+#include "jobs/api/problem.hpp"
 #include "openapi_json.hpp"
-#include "problem.hpp"
 
 namespace jobs {
 namespace {

@@ -46,7 +46,7 @@ void write_to_stderr(const stall_report& report) {
 /// moment, a connection stays: counted together, or a worker that happens to be the first to have
 /// its turn would get all that come back at once. One that is held up is the last to get anything.
 worker_load load_of(const worker& w) noexcept {
-    const load l = w.load();
+    const worker_load l = w.load();
     return {.runnable = w.held_up() ? std::size_t{1} : 0,
             .connections = l.runnable + l.connections};
 }

@@ -168,6 +168,32 @@ TEST_CASE("sending waits until the kernel takes it, or the deadline passes") {
     finish(r.routine);
 }
 
+// A poll that is ready at once must not end each wait before its timer has a chance to.
+TEST_CASE("a deadline passes, too, while the kernel says again and again that there is room") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    context ctx(options_for(how));
+    failing_datagrams watch({});
+    const datagram_peer p;
+    const bound_routine r(ctx, [&](datagram_socket socket) -> task<void> {
+        watch.holds = true;
+        socket.queue(p.where(), "late");
+        for (int i = 0; i < 300; ++i) {
+            bool late = false;
+            try {
+                co_await socket.flush(std::chrono::steady_clock::now() + 200us);
+            } catch (const rota::timed_out&) {
+                late = true;
+            }
+            expect(late, "it cannot be sent");
+        }
+        watch.holds = false;
+        co_await socket.flush();
+    });
+    CHECK(p.receive() == "late");
+    finish(r.routine);
+}
+
 TEST_CASE("queue() sends where it is full, and refuses where that is no use") {
     const combination how = each_combination();
     CAPTURE(how);

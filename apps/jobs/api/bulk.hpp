@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "service.hpp"
+#include "jobs/service.hpp"
 
 namespace jobs {
 

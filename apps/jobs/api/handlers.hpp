@@ -10,8 +10,8 @@
 #include <rota/http/response.hpp>
 #include <rota/task.hpp>
 
+#include "jobs/service.hpp"
 #include "problem.hpp"
-#include "service.hpp"
 
 namespace jobs {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "event_log.hpp"
-#include "store.hpp"
+#include "jobs/event_log.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 

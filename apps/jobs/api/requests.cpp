@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "backoff.hpp"
-#include "payload_size.hpp"
+#include "jobs/rules/backoff.hpp"
+#include "jobs/rules/payload_size.hpp"
 #include "problem.hpp"
 #include "words.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "store.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 

@@ -1,4 +1,4 @@
-#include "postgres_connection.hpp"
+#include "connection.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -10,8 +10,8 @@
 #include <rota/io/context.hpp>
 #include <rota/task.hpp>
 
-#include "postgres_values.hpp"
-#include "store.hpp"
+#include "jobs/store.hpp"
+#include "values.hpp"
 
 struct pg_conn;
 

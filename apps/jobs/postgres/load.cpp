@@ -1,10 +1,10 @@
-#include "postgres_load.hpp"
+#include "load.hpp"
 
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "postgres_schema.hpp"
+#include "schema.hpp"
 
 namespace jobs {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "postgres_connection.hpp"
-#include "postgres_step.hpp"
-#include "postgres_table.hpp"
+#include "connection.hpp"
+#include "step.hpp"
+#include "table.hpp"
 
 namespace jobs {
 

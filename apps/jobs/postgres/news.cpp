@@ -1,4 +1,4 @@
-#include "postgres_news.hpp"
+#include "news.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,8 +17,8 @@
 #include <rota/when_any.hpp>
 #include <rota/worker.hpp>
 
-#include "ledger.hpp"
-#include "postgres_schema.hpp"
+#include "jobs/rules/ledger.hpp"
+#include "schema.hpp"
 
 namespace jobs {
 namespace {

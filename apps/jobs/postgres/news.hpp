@@ -15,8 +15,8 @@
 #include <rota/io/context.hpp>
 #include <rota/task.hpp>
 
-#include "postgres_connection.hpp"
-#include "store.hpp"
+#include "connection.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 

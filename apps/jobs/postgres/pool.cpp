@@ -1,4 +1,4 @@
-#include "postgres_pool.hpp"
+#include "pool.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <rota/errors.hpp>
 #include <rota/sleep.hpp>
 
-#include "postgres_schema.hpp"
+#include "schema.hpp"
 
 namespace jobs {
 namespace {

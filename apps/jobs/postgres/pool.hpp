@@ -17,10 +17,10 @@
 #include <rota/io/context.hpp>
 #include <rota/task.hpp>
 
-#include "ledger.hpp"
-#include "postgres_connection.hpp"
-#include "postgres_session.hpp"
-#include "postgres_step.hpp"
+#include "connection.hpp"
+#include "jobs/rules/ledger.hpp"
+#include "session.hpp"
+#include "step.hpp"
 #include "token_walk.hpp"
 
 namespace jobs {

@@ -4,7 +4,7 @@
 
 #include <rota/task.hpp>
 
-#include "postgres_connection.hpp"
+#include "connection.hpp"
 
 namespace jobs {
 

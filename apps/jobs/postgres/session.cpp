@@ -1,4 +1,4 @@
-#include "postgres_session.hpp"
+#include "session.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,8 +14,8 @@
 #include <rota/sleep.hpp>
 #include <rota/worker.hpp>
 
-#include "postgres_load.hpp"
-#include "postgres_schema.hpp"
+#include "load.hpp"
+#include "schema.hpp"
 
 namespace jobs {
 namespace {

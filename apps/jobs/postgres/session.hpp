@@ -10,10 +10,10 @@
 
 #include <rota/task.hpp>
 
-#include "ledger.hpp"
-#include "postgres_connection.hpp"
-#include "postgres_step.hpp"
-#include "postgres_table.hpp"
+#include "connection.hpp"
+#include "jobs/rules/ledger.hpp"
+#include "step.hpp"
+#include "table.hpp"
 #include "token_walk.hpp"
 
 namespace jobs {

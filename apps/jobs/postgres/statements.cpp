@@ -1,4 +1,4 @@
-#include "postgres_schema.hpp"
+#include "schema.hpp"
 
 #include <array>
 #include <vector>

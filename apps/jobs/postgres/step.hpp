@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ledger.hpp"
-#include "store.hpp"
+#include "jobs/rules/ledger.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 

@@ -1,4 +1,4 @@
-#include "postgres_store.hpp"
+#include "store.hpp"
 
 #include <algorithm>
 #include <coroutine>

@@ -9,9 +9,9 @@
 
 #include <rota/io/context.hpp>
 
-#include "postgres_news.hpp"
-#include "postgres_pool.hpp"
-#include "store.hpp"
+#include "jobs/store.hpp"
+#include "news.hpp"
+#include "pool.hpp"
 
 namespace jobs {
 

@@ -1,4 +1,4 @@
-#include "postgres_table.hpp"
+#include "table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include <openssl/evp.h>
 
-#include "postgres_schema.hpp"
+#include "schema.hpp"
 
 namespace jobs {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "memory_table.hpp"
-#include "postgres_connection.hpp"
-#include "table.hpp"
+#include "connection.hpp"
+#include "jobs/rules/memory_table.hpp"
+#include "jobs/rules/table.hpp"
 
 namespace jobs {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "store.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 

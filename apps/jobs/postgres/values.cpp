@@ -1,4 +1,4 @@
-#include "postgres_values.hpp"
+#include "values.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "store.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/store.hpp"
 #include "random_id.hpp"
-#include "store.hpp"
 #include "table.hpp"
 
 namespace jobs {

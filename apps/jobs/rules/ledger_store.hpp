@@ -14,8 +14,8 @@
 #include <rota/owner_wait.hpp>
 #include <rota/worker.hpp>
 
+#include "jobs/store.hpp"
 #include "ledger.hpp"
-#include "store.hpp"
 
 namespace jobs {
 

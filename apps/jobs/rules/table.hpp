@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 

@@ -1,4 +1,4 @@
-#include "sqlite_database.hpp"
+#include "database.hpp"
 
 #include <array>
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-#include "store.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "store_health.hpp"
+#include "jobs/store_health.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;

@@ -1,4 +1,4 @@
-#include "sqlite_store.hpp"
+#include "store.hpp"
 
 #include <algorithm>
 #include <cstdint>

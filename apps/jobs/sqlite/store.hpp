@@ -10,10 +10,10 @@
 #include <rota/detail/parker.hpp>
 #include <rota/detail/quiet_thread.hpp>
 
+#include "database.hpp"
 #include "file_reserve.hpp"
-#include "ledger_store.hpp"
-#include "sqlite_database.hpp"
-#include "sqlite_table.hpp"
+#include "jobs/rules/ledger_store.hpp"
+#include "table.hpp"
 
 namespace jobs {
 

@@ -1,4 +1,4 @@
-#include "sqlite_table.hpp"
+#include "table.hpp"
 
 #include <memory>
 #include <utility>

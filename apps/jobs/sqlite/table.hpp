@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sqlite_database.hpp"
-#include "table.hpp"
+#include "database.hpp"
+#include "jobs/rules/table.hpp"
 
 namespace jobs {
 
