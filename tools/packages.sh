@@ -17,10 +17,7 @@ packages_test=(
 packages_bench=(wrk nginx python3 valgrind linux-perf)
 packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
 # Of bench/peers/peers.json: the whole bench does without those that cannot be had, and says so.
-packages_peers=(
-    h2o libh2o-evloop-dev libssl-dev haproxy lighttpd libboost-dev libcpp-httplib-dev
-    libmicrohttpd-dev libevent-dev golang-go nodejs cargo rustc librust-hyper-dev libasio-dev
-)
+packages_peers=(h2o libboost-dev golang-go cargo rustc librust-hyper-dev libasio-dev)
 packages_bench_jobs=(python3 postgresql redis-server)
 packages_instructions=(python3 valgrind)
 packages_clang=(clang-19 libclang-rt-19-dev)

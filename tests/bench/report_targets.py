@@ -62,7 +62,7 @@ class Targets(unittest.TestCase):
         self.assertEqual(target["note"], "not measured: floor missing")
         target = found["CPU/request, 64 connections", "< 1.00 x each peer"]
         self.assertIn("the closest of 3: asio", target["note"])
-        self.assertIn("without h2o, libh2o", target["note"])
+        self.assertIn("without h2o, hyper", target["note"])
 
     def test_ratios_are_taken_within_rounds(self):
         found = {(t["what"], t["target"]): t for t in evaluated(GOOD)}
