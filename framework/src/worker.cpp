@@ -234,12 +234,6 @@ bool worker::drained() const noexcept {
     return population_.load(std::memory_order_seq_cst) == stopping_bit;
 }
 
-/// What is kept may hold places (connections), so it goes before the last one is given back.
-bool worker::must_end_kept() const noexcept {
-    return keeps_.load(std::memory_order_relaxed) && routines() == 0 &&
-           (population_.load(std::memory_order_seq_cst) & stopping_bit) != 0;
-}
-
 void worker::keep(kept_object& object) noexcept {
     ROTA_CHECK(is_held(), "the holder of the baton keeps objects");
     object.next_ = kept_;

@@ -255,7 +255,11 @@ private:
     void sleep() noexcept;
     void await_baton(time_point deadline) noexcept;
     [[nodiscard]] bool drained() const noexcept;
-    [[nodiscard]] bool must_end_kept() const noexcept;
+    /// What is kept may hold places (connections), so it goes before the last one is given back.
+    [[nodiscard]] bool must_end_kept() const noexcept {
+        return keeps_.load(std::memory_order_relaxed) && routines() == 0 &&
+               (population_.load(std::memory_order_seq_cst) & stopping_bit) != 0;
+    }
     bool end_if_drained() noexcept;
     void give_place_back() noexcept;
     void note_cost(std::size_t events, std::chrono::nanoseconds spent) noexcept;

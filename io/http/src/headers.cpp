@@ -32,14 +32,6 @@ void check_field(std::string_view name, std::string_view value) {
 
 } // namespace
 
-char* headers::room_inline(std::size_t size) noexcept {
-    if (!overflow_.empty() || inline_size_ + size > inline_capacity)
-        return nullptr;
-    char* const at = inline_.data() + inline_size_;
-    inline_size_ = static_cast<std::uint8_t>(inline_size_ + size);
-    return at;
-}
-
 void headers::append_trusted(std::string_view lines) {
     if (char* const at = room_inline(lines.size())) {
         std::memcpy(at, lines.data(), lines.size());

@@ -25,7 +25,7 @@ std::vector<std::string> make_status_lines() {
     return lines;
 }
 
-std::string_view status_line(int status) {
+[[gnu::always_inline]] inline std::string_view status_line(int status) {
     static const std::vector<std::string> lines = make_status_lines();
     return lines[static_cast<std::size_t>(status - first_status)];
 }

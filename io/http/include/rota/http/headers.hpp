@@ -46,7 +46,13 @@ public:
 
 private:
     /// `size` bytes behind the lines, or null where there is no room for them.
-    char* room_inline(std::size_t size) noexcept;
+    char* room_inline(std::size_t size) noexcept {
+        if (!overflow_.empty() || inline_size_ + size > inline_capacity)
+            return nullptr;
+        char* const at = inline_.data() + inline_size_;
+        inline_size_ = static_cast<std::uint8_t>(inline_size_ + size);
+        return at;
+    }
     void append_checked(std::string_view name, std::string_view value);
 
     struct position {
