@@ -1,4 +1,4 @@
-// rota-echo: sends every line back to whoever sent it. The smallest complete server.
+// rota-echo: sends every line back to its client. The smallest complete server.
 #include <cstdio>
 #include <cstring>
 #include <optional>

@@ -12,7 +12,7 @@
 
 namespace rota_http {
 
-/// A text that is made anew at intervals, while somebody waits for it: the first who waits makes it
+/// A text that is made anew at intervals, while it is waited for: the first that waits makes it
 /// for all. Whoever is slow misses some; nothing is kept for them. Any thread, from routines; lives
 /// as long as those who wait.
 class live_feed {

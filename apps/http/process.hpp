@@ -6,7 +6,7 @@ namespace rota_http {
 
 /// What a server wants of its process before anything else runs: descriptors 0, 1 and 2 are open
 /// (else a socket would become one of them, and be sent what is meant for stderr), SIGPIPE is
-/// ignored, SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked until somebody waits for them. Called
+/// ignored, SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked until they are waited for. Called
 /// first in main().
 void prepare_process() noexcept;
 

@@ -34,7 +34,7 @@ std::unique_ptr<jobs::store> open_store(const settings& from, rota::io::context&
     jobs::store_limits limits;
     limits.lease_ms = from.lease.count();
     limits.jobs_max = from.max_jobs;
-    // Above the ceiling nobody is answered, those neither who would take jobs away.
+    // Above the ceiling no request is answered, not even one that would take jobs away.
     limits.memory_bytes_max = memory_ceiling(from) / 2;
     try {
         return jobs::open_store(from.store, limits, on, from.store_connections);
@@ -102,7 +102,7 @@ void write_port_file(const std::string& path, std::uint16_t port) {
     }
 }
 
-/// What listens beyond this machine and asks for no tokens is everybody's: said once.
+/// What listens beyond this machine and asks for no tokens is open to all: said once.
 rota::http::guard_options guard_options(const settings& from) {
     rota::http::guard_options options;
     options.beyond_loopback = !rota::http::is_local(rota::io::endpoint::ip(from.host, from.port));
@@ -202,7 +202,7 @@ void program::run(rota::io::end_signals& signals) {
         const std::jthread announcer([this, &unannounced, &port_told] {
             try {
                 port_told = announce(settings_.port_file);
-            } catch (...) { // whoever looks for the file would wait for ever
+            } catch (...) { // what looks for the file would wait for ever
                 unannounced = std::current_exception();
                 server_.drain();
                 server_.drain();

@@ -169,7 +169,7 @@ watched_ptr service::open(std::string_view name) {
     if (const auto found = queues_.find(name); found != queues_.end())
         return found->second;
     if (queues_.size() >= options_.watched_max) {
-        // Whoever uses one has a reference of his own, and gets it under the lock.
+        // Its users have a reference each, which they get under the lock.
         std::erase_if(queues_, [](const auto& named) { return named.second.use_count() == 1; });
     }
     if (queues_.size() >= options_.watched_max)

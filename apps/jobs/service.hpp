@@ -40,13 +40,14 @@ struct service_options {
     std::size_t watched_max = 20'000; ///< queues in use at once, whether they hold jobs or not
     std::size_t events_kept = 500;    ///< of each queue
     /// What is added to the workers' clock to get the time of day, which the store works with. Set
-    /// once: who changes the machine's time of day changes no lease.
+    /// once: a change of the machine's time of day changes no lease.
     std::chrono::milliseconds wall_offset = steady_to_wall();
 };
 
 class service;
 
-/// What a service knows of a queue besides what the store does: who waits for jobs, who watches.
+/// What a service knows of a queue besides what the store does: its waiting consumers, and its
+/// watchers.
 struct watched_queue {
     watched_queue(std::string n, std::size_t events_kept) : name(std::move(n)), log(events_kept) {}
     const std::string name;
@@ -103,7 +104,7 @@ public:
     [[nodiscard]] store_watch& watch() noexcept { return watch_; }
     /// The times of jobs of up to `limit` queues that have any, by name.
     [[nodiscard]] std::vector<job_times::seen> times(std::size_t limit) const;
-    /// From now on nobody waits for jobs or events; those who do get none. Idempotent.
+    /// Ends all waits for jobs and events, with none, now and later. Idempotent.
     void drain() noexcept { draining_.request_stop(); }
     [[nodiscard]] std::stop_token drain_token() const noexcept { return draining_.get_token(); }
 

@@ -21,7 +21,7 @@ namespace jobs {
 using time_ms = std::int64_t;
 inline constexpr time_ms never = INT64_MAX;
 
-/// The store cannot do its work now: why, for whoever asked. What was asked for has not been done.
+/// The store cannot do its work now: why, for the caller. What was asked for has not been done.
 class store_error : public std::runtime_error {
 public:
     explicit store_error(const std::string& why, store_fault kind = store_fault::failed)
@@ -43,16 +43,16 @@ template <class Error = store_error, class... More>
     }
 }
 
-/// queued: may be taken; delayed: not before its time; in_progress: somebody has a lease of it;
+/// queued: may be taken; delayed: not before its time; in_progress: a consumer has a lease of it;
 /// dead: has failed too often.
 enum class job_state : std::uint8_t { queued, delayed, in_progress, dead };
 
 /// How the last attempt at a job has failed. Kept in stores as these numbers.
 enum class job_cause : std::uint8_t {
     none,        ///< it has not
-    failed,      ///< whoever had it gave it back
+    failed,      ///< its consumer gave it back
     lease_ended, ///< nobody said anything in time
-    abandoned,   ///< whoever should have got it was not there
+    abandoned,   ///< its consumer had gone before it was told
 };
 
 inline constexpr int priority_max = 9;
@@ -244,9 +244,9 @@ enum class change_kind : std::uint8_t {
     added,
     taken,
     completed,
-    retried,   ///< given back by who had it
+    retried,   ///< given back by its consumer
     expired,   ///< the lease has ended
-    abandoned, ///< who should have got it was not there
+    abandoned, ///< its consumer had gone before it was told
     died,      ///< has failed too often
     due,       ///< its delay is over
     extended,
@@ -324,8 +324,9 @@ public:
     /// Leases end `lease_ms` from now; 0: as the queue is set to.
     virtual rota::task<extend_result> extend(std::string queue, std::vector<std::string> leases,
                                              std::int64_t lease_ms, time_ms now) = 0;
-    /// Jobs that did not reach anybody go back, some time soon; `sent`: they may have, so that it
-    /// counts as an attempt. Does not wait, and cannot fail: at worst the leases end by themselves.
+    /// Jobs that did not reach their consumer go back, some time soon; `sent`: they may have, so
+    /// that it counts as an attempt. Does not wait, and cannot fail: at worst the leases end by
+    /// themselves.
     virtual void put_back(std::string queue, std::vector<std::string> leases, bool sent,
                           time_ms now) noexcept = 0;
     /// Ends what ends by now; when it is wanted for the next, or never.

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds fresh{900};            // for those who look once a second
+constexpr milliseconds fresh{900};            // for what looks once a second
 constexpr milliseconds probe_patience{2'000}; // promised: docs/promises.md
 constexpr milliseconds queues_patience{1'000};
 constexpr milliseconds between_probes{1'000}; // while it fails

@@ -12,11 +12,11 @@
 
 namespace jobs {
 
-/// What is known of a store and of its queues, for those who look at it from time to time: health
+/// What is known of a store and of its queues, for what looks at it from time to time: health
 /// checks, metrics, the console. None of them waits for long, whatever the store waits for, and any
 /// number of them cost it one look a second. Nobody looking, it costs nothing.
 ///
-/// Any thread, from routines. The store outlives it; it outlives those who ask.
+/// Any thread, from routines. The store outlives it; it outlives its callers.
 class store_watch {
 public:
     using clock = std::chrono::steady_clock;

@@ -27,7 +27,7 @@ void taker_line::appoint() noexcept {
     led_ = true;
     place& first = *line_.front();
     ROTA_CHECK(!first.served_ && !first.refused_ && !first.left_ && !first.leads_,
-               "who stands in the line waits for jobs");
+               "a consumer in the line waits for jobs");
     first.leads_ = true;
     rota::wait_list::wake_one(first.waiting_.pop_front());
 }
@@ -59,7 +59,7 @@ std::vector<std::string> taker_line::answer(const std::vector<place_ptr>& asked,
     std::size_t count = 0;
     for (std::size_t i = 0; i < asked.size(); ++i)
         count += asked[i]->left_ ? jobs[i].size() : 0;
-    unwanted.reserve(count); // so that nothing below throws: somebody leads, or nobody does
+    unwanted.reserve(count); // so that nothing below throws: one leads, or none does
     for (std::size_t i = 0; i < asked.size(); ++i) {
         place& p = *asked[i];
         p.leads_ = false;
@@ -107,7 +107,7 @@ void taker_line::dismiss() noexcept {
         p->refused_ = true;
         rota::wait_list::wake_one(p->waiting_.pop_front());
     }
-    line_.clear(); // who leads answers or leaves all the same
+    line_.clear(); // the leader answers or leaves all the same
 }
 
 void taker_line::changed() noexcept {

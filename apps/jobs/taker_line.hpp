@@ -23,7 +23,7 @@ namespace jobs {
 /// at that moment and in their order; so what a change sets free costs one step of the store,
 /// however many wait. Who has been served leaves; then the first of the rest leads, if something
 /// has changed meanwhile. Who does not want to wait stands in the line like the others, so that
-/// nobody before him goes empty, until the store has been asked once. Any thread.
+/// none before it goes empty, until the store has been asked once. Any thread.
 class taker_line {
 public:
     /// Where a consumer stands. Made by join(), ended by leave().
@@ -80,7 +80,7 @@ public:
     [[nodiscard]] std::vector<place_ptr> ask(std::size_t count);
     [[nodiscard]] static take_request wanted(const place& of) noexcept { return of.wanted_; }
     /// The answer to ask(), and the end of leading: what the store gave, to those before others
-    /// first. If the last got something there may be more, for those who were not asked for.
+    /// first. If the last got something there may be more, for those that were not asked for.
     /// Returns the leases of jobs whose consumers have left meanwhile.
     [[nodiscard]] std::vector<std::string> answer(const std::vector<place_ptr>& asked,
                                                   std::vector<std::vector<taken_job>> jobs);
@@ -89,7 +89,7 @@ public:
     [[nodiscard]] std::vector<taken_job> leave(place& of) noexcept;
     /// There may be jobs.
     void changed() noexcept;
-    /// All who stand in the line are told that there is nothing for them.
+    /// All that stand in the line are told that there is nothing for them.
     void dismiss() noexcept;
 
 private:
@@ -98,7 +98,7 @@ private:
     mutable std::mutex lock_; // guards what follows
     std::deque<place_ptr> line_;
     std::uint64_t joined_ = 0;      // so far
-    std::uint64_t asked_until_ = 0; // who had joined when the store was asked
+    std::uint64_t asked_until_ = 0; // the last that had joined when the store was asked
     bool led_ = false;
     bool changed_ = false; // since the store was asked
 };

@@ -1,5 +1,5 @@
 // rota-own-queue: a server of one's own with the job queues in it. Clients add jobs over HTTP; the
-// program does them itself, beside whoever takes jobs over HTTP. A job of "greetings" is a name.
+// program does them itself, beside consumers over HTTP. A job of "greetings" is a name.
 #include <chrono>
 #include <cstdio>
 #include <exception>

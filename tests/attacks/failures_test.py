@@ -5,7 +5,7 @@ anything behind; an ordinary request afterwards is answered.
 
 usage: failures_test.py <fail_calls.so> <rota-http> [whole] [options of rota-http...]
 
-Without `whole` every so manieth is tried, beginning with another one each time.
+Without `whole` only each n-th is tried, beginning with another one each time.
 """
 
 import functools

@@ -20,7 +20,7 @@ namespace {
 
 using rota::http::body_writer;
 
-/// Between two signs of life to who watches.
+/// Between two signs of life on a stream of events.
 constexpr std::chrono::seconds sign_of_life{15};
 constexpr std::size_t events_at_once = 100;
 

@@ -10,7 +10,7 @@
 
 namespace jobs {
 
-/// Why a request is refused, for whoever sent it (RFC 9457). Thrown by what reads requests; the
+/// Why a request is refused, for its client (RFC 9457). Thrown by what reads requests; the
 /// routes turn it into a response.
 struct problem : std::exception {
     problem(int s, std::string_view c, std::string d) : status(s), code(c), detail(std::move(d)) {}

@@ -97,7 +97,7 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
              [&](postgres_values& v) { v.add_bytes(digests).add(std::uint64_t{what.key_limit}); });
         take_jobs();
     }
-    if (what.removal) { // counts first: then it waits for who adds, or these have to try again
+    if (what.removal) { // counts first: then it waits for additions, or they have to try again
         rows_.allow_removal();
         send(sql::lock_counts_of, no_more);
         take_nothing();

@@ -178,7 +178,7 @@ std::vector<std::string> postgres_news::take_outgoing() {
     return pieces;
 }
 
-/// Whether there is anybody to be told.
+/// Whether another server is to be told.
 void postgres_news::know_others() {
     const std::lock_guard guard(lock_);
     is_heard_ = listens_ && !others_.empty();
@@ -313,7 +313,7 @@ rota::task<void> postgres_news::look() {
         const std::string queue(seen[1].text(i, 0));
         {
             const std::lock_guard guard(lock_);
-            wished_.erase(queue); // who still finds none wishes again
+            wished_.erase(queue); // a consumer that still finds none wishes again
         }
         reader_.may_have_jobs(queue);
     }

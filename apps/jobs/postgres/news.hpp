@@ -86,7 +86,7 @@ private:
     // -- its routine
     postgres_connection over_;
     std::string schema_;
-    std::set<std::string> others_; // who has been heard of
+    std::set<std::string> others_; // servers that have been heard of
     bool greets_ = false;          // next time
     bool listens_ = false;
     bool told_ = false;                               // the log has been told that it does not
@@ -95,7 +95,7 @@ private:
     std::mutex lock_; // guards what follows
     std::vector<change> outgoing_;
     std::set<std::string> wished_;
-    bool is_heard_ = false; // there is a connection, and somebody else
+    bool is_heard_ = false; // there is a connection, and another server
     rota::routine_ptr routine_;
 };
 

@@ -311,7 +311,7 @@ rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_
     } catch (const std::exception& e) {
         why = std::string("the job store cannot be used: ") + e.what();
     }
-    if (apart) { // who is not to blame does not suffer
+    if (apart) { // the step at fault fails alone
         for (std::size_t i = 0; i < batch.size(); ++i) {
             if (std::chrono::steady_clock::now() >= batch[i]->until()) {
                 batch[i]->done(failure(why));

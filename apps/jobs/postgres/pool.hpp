@@ -92,7 +92,7 @@ private:
     std::size_t busy_ = 0;      // connections that are at work
     std::size_t connected_ = 0; // of them
     std::size_t serving_ = 0;   // routines that have not ended
-    bool led_ = false;          // while there is none, somebody tries
+    bool led_ = false;          // while there is none, one of them tries
     std::string refusal_;       // why there is no connection; empty: there is, or may be soon
     std::string warned_;        // what the log has been told last
     bool ending_ = false;

@@ -28,9 +28,9 @@ extern const prepared lock_queue;   ///< until the end of the transaction
 extern const prepared new_ids;      ///< $1 of them
 extern const prepared lock_digests; ///< jobs that hold a key, by its digest
 extern const prepared lock_leases;  ///< jobs by their leases
-extern const prepared lock_ids;     ///< a job, and who holds the key of it if that is dead
+extern const prepared lock_ids;     ///< a job, and the holder of its key if it is dead
 extern const prepared lock_dead;    ///< a slice of the dead
-extern const prepared lock_holders; ///< who holds the keys of that slice
+extern const prepared lock_holders; ///< the holders of that slice's keys
 extern const prepared lock_dead_named;
 extern const prepared find_digest;      ///< the job that holds a key
 extern const prepared find_dead_digest; ///< the dead that held it, the latest first
@@ -52,7 +52,7 @@ extern const prepared count_tokens;  ///< up to $2 that end before $1, the last 
 extern const prepared trim_tokens;   ///< up to $2 of those that end by $1
 extern const prepared save_queue;
 extern const prepared add_counts;
-extern const prepared lock_schema; ///< who makes queues takes turns
+extern const prepared lock_schema; ///< makers of queues take turns
 extern const prepared count_queues;
 extern const prepared lock_unused; ///< a queue without jobs that is set to nothing
 extern const prepared lock_counts;

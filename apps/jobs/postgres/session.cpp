@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t ended_at_once = 1'000;
 /// How often a transaction is run that others get in the way of.
 constexpr int attempts_max = 20;
-/// Room in a queue below which who adds takes turns, so that its limit is kept to the job. More
+/// Room in a queue below which additions take turns, so that its limit is kept to the job. More
 /// than what all connections together add at once.
 constexpr std::uint64_t room_for_all = 20'000;
 /// How long, and how often, a plan is used at least.
@@ -78,7 +78,7 @@ std::vector<std::string> postgres_session::missing(const postgres_needs& needs,
     return result;
 }
 
-/// True if somebody who has not taken turns should have.
+/// True if an addition that has not taken turns should have.
 bool postgres_session::crowded(const postgres_needs& needs, const postgres_table& rows) {
     bool result = false;
     for (const auto& [name, what] : needs.queues) {
@@ -127,7 +127,7 @@ rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<post
         each->run(rules);
     rules.flush();
     if (reading)
-        co_return verdict::done; // whatever else is due is somebody else's to end
+        co_return verdict::done; // another session ends what else is due
     const verdict result = co_await commit(&loaded.rows(), needs->now, &committing_);
     if (result == verdict::done) {
         new_tokens_ += loaded.rows().tokens_added();
@@ -144,7 +144,7 @@ rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* r
         require_ok(results);
         for (const postgres_table::expected& each : expected) {
             if (results.at(each.statement).affected() != each.rows)
-                co_return verdict::conflict; // somebody else has added it meanwhile
+                co_return verdict::conflict; // another server has added it meanwhile
         }
     }
     *committing = true;
@@ -352,7 +352,7 @@ rota::task<void> postgres_session::plan_anew() {
     (void)co_await over_.sync(); // not every engine knows it
 }
 
-/// Now and then, by who adds some. What has been done stays so whatever becomes of this.
+/// Now and then, beside an addition. What has been done stays so whatever becomes of this.
 rota::task<void> postgres_session::trim_tokens(time_ms now) {
     const auto slice = tokens_.next(std::exchange(new_tokens_, 0));
     if (!slice)

@@ -77,7 +77,7 @@ private:
     const std::int64_t shard_;
     token_walk& tokens_;
     const teller tell_;
-    std::set<std::string> crowded_;    // queues with little room left: who adds there takes turns
+    std::set<std::string> crowded_;    // queues with little room left: additions take turns
     std::set<std::string> refused_;    // there are too many queues for these
     std::vector<std::string> missing_; // to be made
     bool committing_ = false;          // the server has been asked to

@@ -275,9 +275,9 @@ const prepared notify{"notify", "SELECT pg_notify($1::text, $2::text)"};
 
 namespace {
 
-/// What a session is set to, where the engine knows it: who is stuck does not hold others up; each
-/// statement is planned once, since planning it for its arrays each time costs more than doing it
-/// does; and that plan goes by indexes, in their order, though it be made while the tables are
+/// What a session is set to, where the engine knows it: one that is stuck does not hold others up;
+/// each statement is planned once, since planning it for its arrays each time costs more than doing
+/// it does; and that plan goes by indexes, in their order, though it be made while the tables are
 /// small or before they have been counted. None takes so long that compiling it would pay.
 constexpr std::array settings{"SET lock_timeout = '10s'",
                               "SET idle_in_transaction_session_timeout = '30s'",

@@ -29,7 +29,7 @@ struct postgres_needs {
         std::uint64_t take_bytes = 0;
         std::optional<list_request> list;
         std::optional<dead_request> dead;
-        std::optional<std::string> key; ///< who holds it, the dead too
+        std::optional<std::string> key; ///< its holder, a dead job too
         std::size_t key_limit = 0;      ///< of them
         bool removal = false;           ///< of the queue, if no more than a slice is left
         bool oldest = false;
@@ -49,7 +49,7 @@ enum class step_kind : std::uint8_t {
     leases,  ///< what becomes of them
     single,  ///< by itself
     reading, ///< by itself, changing nothing
-    looks,   ///< at queues, changing nothing: those who ask at once are answered from one reading
+    looks,   ///< at queues, changing nothing: calls at one time are answered from one reading
 };
 inline constexpr std::size_t step_kinds = 6;
 
@@ -82,7 +82,7 @@ public:
     /// It is in force, or has not been done because of `error`.
     virtual void done(std::exception_ptr error) noexcept = 0;
 
-    int broken = 0; ///< how many connections have broken with it; for who holds it
+    int broken = 0; ///< how many connections have broken with it; the holder's
 
 protected:
     ~postgres_step() = default;

@@ -21,7 +21,7 @@ namespace jobs {
 
 /// The rows that one transaction has in hand, for a ledger to work on: first they are load()ed,
 /// locked as need be; then the rules run over them as over any other table; last, write() sends
-/// what has become of them. Knows nothing of other rows: who loads sees to it that the rules ask
+/// what has become of them. Knows nothing of other rows: the loader sees to it that the rules ask
 /// for none. One thread at a time.
 class postgres_table final : public table {
 public:
@@ -87,7 +87,7 @@ public:
         return rows_.find_token(queue, token);
     }
     void insert_token(std::uint64_t queue, std::string_view token, token_row row) override;
-    /// Is done now and then, by who owns the connections.
+    /// Is done now and then, by the owner of the connections.
     void drop_tokens(time_ms, std::size_t) override {}
 
 private:

@@ -79,7 +79,7 @@ protected:
     /// Takes a step. True: done() will be called, on any thread. False: it has been done, with
     /// `error` set if it failed, and done() is not called.
     virtual bool submit(step& what, std::exception_ptr& error) = 0;
-    /// Tells who listens; steps being in force.
+    /// Tells the listeners; steps being in force.
     void tell(const std::vector<change>& what) noexcept;
 
 private:

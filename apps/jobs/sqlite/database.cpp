@@ -137,7 +137,7 @@ sqlite_database::sqlite_database(const std::string& path)
     // The lock that the first transaction takes is kept: two processes never share the file.
     execute("PRAGMA locking_mode=EXCLUSIVE");
     execute("BEGIN EXCLUSIVE; COMMIT");
-    const std::size_t from = version(); // before the file is changed: it may be somebody else's
+    const std::size_t from = version(); // before the file is changed: it may be another program's
     set_up();
     migrate(from);
     doing_ = in_use;

@@ -197,7 +197,7 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
 }
 
 void sqlite_store::answer(steps all, const outcome& of) noexcept {
-    // An error each: who is told may be on another thread, and ends it there.
+    // An error each: its receiver may be on another thread, and ends it there.
     for (step* const each : all)
         each->done(of.why.empty() ? nullptr : failure(of.why, of.kind));
 }

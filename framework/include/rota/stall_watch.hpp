@@ -24,7 +24,7 @@ struct stall_report {
     bool ended = false;        ///< false: it goes on; true: it has ended, after `length`
     blocked_routine routine{}; ///< with the wait that it came from last, `what` empty if none;
                                ///< id 0: it is no routine, but something posted
-    std::size_t worker = 0;    ///< whom it holds up
+    std::size_t worker = 0;    ///< the worker that it holds up
     int thread = 0;            ///< which thread it is on (man 2 gettid)
     std::chrono::milliseconds length{}; ///< so far, or in all; to a tick of the watch
     std::vector<std::string> stack{};   ///< innermost first; empty if it could not be had, or ended

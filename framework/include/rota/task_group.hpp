@@ -185,7 +185,7 @@ auto with_task_group(Body body) -> std::invoke_result_t<Body&, task_group&> {
     }
     co_await group.join();
     if (out.error) {
-        std::rethrow_exception(out.error); // cancelled, though nobody stopped the parent
+        std::rethrow_exception(out.error); // cancelled, though the parent was not stopped
     }
     if constexpr (!std::is_void_v<result>) {
         co_return std::move(*out.value);

@@ -29,7 +29,7 @@ task<void> store_result(task<T> body, std::optional<value_of<T>>* out) {
 template <class T>
 value_of<T> take_result(std::optional<value_of<T>>& result) {
     if (!result) {
-        throw operation_cancelled(); // it was cancelled, though nobody stopped the parent
+        throw operation_cancelled(); // it was cancelled, though the parent was not stopped
     }
     return std::move(*result);
 }

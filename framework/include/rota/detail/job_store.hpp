@@ -73,7 +73,7 @@ public:
     [[nodiscard]] const Key& key() const noexcept { return key_; }
     [[nodiscard]] Payload& payload() noexcept { return payload_; }
     [[nodiscard]] const Payload& payload() const noexcept { return payload_; }
-    /// The how-manyth time it has been taken, from 1.
+    /// Which attempt this is, from 1.
     [[nodiscard]] std::uint32_t attempt() const noexcept { return attempts_; }
     /// The key, moved out of a job that was refused.
     [[nodiscard]] Key take_key() && noexcept { return std::move(key_); }

@@ -19,8 +19,8 @@ namespace rota::io {
 ///
 /// Making one blocks the signals in the calling thread; other threads must have them blocked as
 /// well, so make it before those are started (threads of a context take no signals anyway). The
-/// destructor restores the mask of the thread that runs it, and drops what nobody has taken. One at
-/// a time in a process.
+/// destructor restores the mask of the thread that runs it, and drops what has not been taken. One
+/// at a time in a process.
 class end_signals {
 public:
     static constexpr std::chrono::seconds grace{5};
