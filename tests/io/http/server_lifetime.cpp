@@ -68,8 +68,11 @@ response stream_when_released(const request& req, held& what) {
 
 /// Says that it is there, and then cannot be stopped for a while.
 task<response> stay(request* req, int entered, std::chrono::milliseconds how_long) {
-    (void)!::write(entered, "x", 1);
-    auto work = [how_long] { std::this_thread::sleep_for(how_long); };
+    // Said there: before it begins it can be cancelled.
+    auto work = [entered, how_long] {
+        (void)!::write(entered, "x", 1);
+        std::this_thread::sleep_for(how_long);
+    };
     co_await blocking(std::ref(work));
     co_return response::text("stayed " + std::string(req->param("name")));
 }
