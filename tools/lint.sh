@@ -66,8 +66,10 @@ cppcheck_sources() {
         --suppress=missingReturn --suppress=passedByValue --suppress=accessMoved \
         --error-exitcode=1 \
         --template='{file}:{line}: {id}: {message}' -j "${JOBS:-$(nproc)}" \
-        -I framework/include -I json/include -I io/include -I io/http/include -I apps \
-        framework/src json/src io/src io/http/src apps bench -i bench/peers -i bench/micro/peers
+        -I framework/include -I json/include -I io/include -I io/http/include \
+        -I io/http1/include -I io/http_server/include -I apps \
+        framework/src json/src io/src io/http/src io/http1/src \
+        io/http_server/src apps bench -i bench/peers -i bench/micro/peers
 }
 
 if [ "${1:-}" = --format ]; then

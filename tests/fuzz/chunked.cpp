@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "io/http/parser_driver.hpp"
+#include "io/http1/parser_driver.hpp"
 #include "target.hpp"
 
 namespace {

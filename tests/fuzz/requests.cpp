@@ -1,6 +1,6 @@
 // Requests: the same bytes give the same requests and the same error, however they are cut, and
 // whoever reads the plain ones.
-#include "io/http/parser_driver.hpp"
+#include "io/http1/parser_driver.hpp"
 #include "target.hpp"
 
 namespace {

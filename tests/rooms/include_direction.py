@@ -18,9 +18,12 @@ SEES = {  # each room, and those below it
     "json": {"json"},
     "io": {"framework", "io"},
     "io/http": {"framework", "json", "io", "io/http"},
+    "io/http1": {"framework", "json", "io", "io/http", "io/http1"},
+    "io/http_server": {"framework", "json", "io", "io/http", "io/http1", "io/http_server"},
 }
 HEADER_ROOT = {
     "framework": "rota", "json": "rota/json", "io": "rota/io", "io/http": "rota/http",
+    "io/http1": "rota/http", "io/http_server": "rota/http",
 }
 
 

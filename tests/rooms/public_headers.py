@@ -13,7 +13,8 @@ import re
 import sys
 from pathlib import Path
 
-ROOTS = ("framework/include", "io/include", "io/http/include", "json/include")
+ROOTS = ("framework/include", "io/include", "io/http/include", "io/http1/include",
+         "io/http_server/include", "json/include")
 SHOWN = ("README.md", "docs/guide/*.md", "examples/**/*.cpp", "apps/echo/*.cpp",
          "apps/three_questions/*.cpp", "tests/consumer/project/*.cpp")
 

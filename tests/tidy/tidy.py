@@ -18,6 +18,8 @@ AWAITING = {"framework", "io", "apps", "examples"}
 NOT_BY_MESON = {"consumer", "peers", "tidy"}  # folders whose sources something else compiles
 ROOMS = {
     # folder: (where its tests are, the include prefixes of the rooms it may see)
+    "io/http_server": ("tests/io/http_server", {"rota/http/", "rota/io/", "rota/"}),
+    "io/http1": ("tests/io/http1", {"rota/http/", "rota/io/", "rota/"}),
     "io/http": ("tests/io/http", {"rota/http/", "rota/io/", "rota/json/", "rota/"}),
     "io": ("tests/io", {"rota/io/", "rota/"}),
     "framework": ("tests/framework", {"rota/"}),
@@ -28,7 +30,7 @@ ROOMS = {
 THIRD_PARTIES = {
     "liburing": {"io/src", "tests/io", "bench"},
     "liburing.h": {"io/src", "tests/io", "bench"},
-    "llhttp.h": {"io/http/src"},
+    "llhttp.h": {"io/http1/src"},
     "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "tests/sim", "bench"},
     "fmt": {"io/src", "io/http/src", "apps", "tests", "bench"},
     "catch2": {"tests"},

@@ -60,7 +60,7 @@ class Tidy(unittest.TestCase):
         self.finds("io/src/a.cpp", "#include <rota/http/b.hpp>\n", "downwards only")
 
     def test_third_party_out_of_its_room(self):
-        self.finds("io/src/a.cpp", "#include <llhttp.h>\n", "io/http/src only")
+        self.finds("io/src/a.cpp", "#include <llhttp.h>\n", "io/http1/src only")
         self.finds("io/include/rota/io/a.hpp", "#pragma once\n#include <liburing.h>\n", "io/src")
 
     def test_include_of_a_parent(self):

@@ -8,7 +8,7 @@
 
 #include "answers.hpp"
 #include "authority.hpp"
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {

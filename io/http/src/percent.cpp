@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {

@@ -16,7 +16,7 @@
 
 #include <rota/check.hpp>
 
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 #include <string>
 #include <string_view>

@@ -6,7 +6,7 @@
 
 #include <rota/http/percent.hpp>
 
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {

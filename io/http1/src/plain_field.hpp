@@ -6,7 +6,7 @@
 
 #include <rota/http/request_head.hpp>
 
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 

@@ -6,7 +6,7 @@
 #include "head_rules.hpp"
 #include "plain_field.hpp"
 #include "shown_lines.hpp"
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {

@@ -1,6 +1,6 @@
 #include "shown_lines.hpp"
 
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {

@@ -5,7 +5,7 @@
 #include "head_rules.hpp"
 #include "request_parser.hpp"
 #include "shown_lines.hpp"
-#include "syntax.hpp"
+#include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
 namespace {
