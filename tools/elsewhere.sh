@@ -90,6 +90,7 @@ note "making a root of $release in $there"
 debootstrap --variant=minbase --include=ca-certificates "$release" "$there" "$mirror" \
     >"$there.log" 2>&1 || fail "debootstrap failed: see $there.log"
 rm -f "$there.log"
+chmod 755 "$there" # for the users that tests become
 cp -L /etc/resolv.conf /etc/hosts "$there/etc/"
 grep -l '^ *Acquire::' /etc/apt/apt.conf.d/* 2>/dev/null |
     xargs -r cp -t "$there/etc/apt/apt.conf.d/" || true

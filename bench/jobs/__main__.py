@@ -98,6 +98,8 @@ def filesystem_of(folder):
 
 
 def rota_version():
+    if not shutil.which("git"):
+        return ""
     git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
 

@@ -109,9 +109,11 @@ def problems_of(world, memory, before, taken, after, code):
 
 def version_of(rota):
     said = subprocess.run([str(rota), "--version"], capture_output=True, text=True, check=False)
-    git = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
-                         capture_output=True, text=True, check=False)
-    return " ".join(filter(None, [said.stdout.strip(), git.stdout.strip()]))
+    commit = ""
+    if shutil.which("git"):
+        commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+                                capture_output=True, text=True, check=False).stdout
+    return " ".join(filter(None, [said.stdout.strip(), commit.strip()]))
 
 
 def run(options):

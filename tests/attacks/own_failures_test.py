@@ -150,6 +150,11 @@ def fail_script(library, program, words, kind):
         equal(server.end(), 0, "exit code")
 
 
+# glibc 2.41 ends the process by itself when a thread's first object with a destructor finds no
+# memory: of the log's, here. Nobody can catch that.
+ENDS_IN_LIBC = "Fatal glibc error: failed to register TLS destructor"
+
+
 def fail_start(library, program, words, kind, number):
     """Whether it has failed."""
     with OwnServer(library, program, words, kind, number) as server:
@@ -160,6 +165,8 @@ def fail_start(library, program, words, kind, number):
         except subprocess.TimeoutExpired as error:
             raise AssertionError(f"it does not end: {server.where()}") from error
         why = f"{server.where()}\n{server.output()}"
+        if ENDS_IN_LIBC in server.output():
+            return True
         equal(code, 0 if serves else 1, why)
         said = [line for line in server.output().splitlines() if "[critical]" in line]
         equal(len(said), 0 if serves else 1, why)

@@ -18,7 +18,8 @@ from check import LIMIT_S, commands, shows
 
 BLOCK = re.compile(r"^```(cpp|console)\n(.*?)^```$", re.M | re.S)
 OPTION_ROW = re.compile(r"^\| `(--[\w-]+)` \| ([^|]*?) ?\|", re.M)
-OPTION_HELP = re.compile(r"^ +(?:-\w,)?(--[\w-]+)(?: \w+(?:=(\S+))?)?(?:$| )", re.M)
+# Some versions of CLI11 write "TIME=10s", others "TIME [10s]".
+OPTION_HELP = re.compile(r"^ +(?:-\w,)?(--[\w-]+)(?: \w+(?:(?:=| \[)([^\s\]]+)\]?)?)?(?:$| )", re.M)
 
 
 def console_blocks(text):
