@@ -14,6 +14,7 @@
 #include <rota/owner_wait.hpp>
 #include <rota/sleep.hpp>
 
+#include "access.hpp"
 #include "operation.hpp"
 #include "worker_io.hpp"
 
@@ -151,8 +152,8 @@ task<connection> connect(context& ctx, endpoint address, deadline until) {
     }
     const int on = 1;
     ::setsockopt(s.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    one_shot operation(op_kind::connect, ctx.io_of(self.home()), s.get(), "connect",
-                       std::source_location::current());
+    one_shot operation(op_kind::connect, context_access::io_of(ctx, self.home()), s.get(),
+                       "connect", std::source_location::current());
     operation.set_address(address);
     operation.set_deadline(until);
     try {
@@ -167,7 +168,7 @@ task<connection> connect(context& ctx, endpoint address, deadline until) {
 
 task<std::uint32_t> wait_fd(context& ctx, int fd, std::uint32_t events, deadline until) {
     routine& self = co_await current_routine;
-    one_shot operation(op_kind::poll, ctx.io_of(self.home()), fd, "wait_fd",
+    one_shot operation(op_kind::poll, context_access::io_of(ctx, self.home()), fd, "wait_fd",
                        std::source_location::current());
     operation.set_events(events);
     operation.set_deadline(until);

@@ -181,9 +181,4 @@ worker& connection::home() const {
     return core_->home();
 }
 
-void connection::rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
-                      rest_memo memo) noexcept {
-    std::exchange(core_, nullptr)->rest(keeper, until, memo);
-}
-
 } // namespace rota::io

@@ -19,6 +19,7 @@
 #include <rota/stall_watch.hpp>
 #include <spdlog/spdlog.h>
 
+#include "access.hpp"
 #include "parts.hpp"
 #include "uring_refusal.hpp"
 
@@ -363,7 +364,9 @@ backend_kind context::backend() const noexcept { return parts_->backend; }
 
 const reactor_options& context::options() const noexcept { return parts_->options.reactor; }
 
-worker_io& context::io_of(const worker& w) noexcept { return *parts_->per_worker[w.index()]; }
+worker_io& context_access::io_of(context& ctx, const worker& w) noexcept {
+    return *ctx.parts_->per_worker[w.index()];
+}
 
 void context::stop() {
     if (parts_->stopped.exchange(true))

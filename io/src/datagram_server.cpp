@@ -20,6 +20,7 @@
 #include <rota/with_timeout.hpp>
 #include <spdlog/spdlog.h>
 
+#include "access.hpp"
 #include "bind_failure.hpp"
 #include "datagram_core.hpp"
 #include "gate.hpp"
@@ -110,8 +111,9 @@ static task<void> serve_socket(std::shared_ptr<datagram_server::state> s, accept
     s->open.enter_now();
     datagram_core* core = nullptr;
     try {
-        core = new datagram_core(s->ctx.io_of(self.home()), std::move(bound), s->options.socket,
-                                 assignment(self.home()), [s] { s->open.leave(); });
+        core =
+            new datagram_core(context_access::io_of(s->ctx, self.home()), std::move(bound),
+                              s->options.socket, assignment(self.home()), [s] { s->open.leave(); });
     } catch (...) {
         s->open.leave();
         throw;

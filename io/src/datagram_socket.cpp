@@ -11,6 +11,7 @@
 #include <rota/errors.hpp>
 #include <rota/routine.hpp>
 
+#include "access.hpp"
 #include "datagram_core.hpp"
 
 namespace rota::io {
@@ -54,8 +55,8 @@ task<void> send_one(datagram_core* c, const endpoint* to, std::string_view bytes
 
 datagram_socket::datagram_socket(context& ctx, worker& home, const endpoint& address,
                                  datagram_options options)
-    : core_(new datagram_core(ctx.io_of(home), open_datagrams(address, options), options,
-                              assignment(home))) {}
+    : core_(new datagram_core(context_access::io_of(ctx, home), open_datagrams(address, options),
+                              options, assignment(home))) {}
 
 datagram_socket& datagram_socket::operator=(datagram_socket&& other) noexcept {
     if (this != &other) {
@@ -81,8 +82,8 @@ task<datagram_socket> datagram_socket::connect(context& ctx, endpoint peer,
                                                datagram_options options) {
     routine& self = co_await current_routine;
     accepted_socket s = open_datagrams(peer, options, true);
-    co_return datagram_socket(
-        new datagram_core(ctx.io_of(self.home()), std::move(s), options, assignment(self.home())));
+    co_return datagram_socket(new datagram_core(context_access::io_of(ctx, self.home()),
+                                                std::move(s), options, assignment(self.home())));
 }
 
 task<std::optional<datagram_batch>> datagram_socket::receive(deadline until,

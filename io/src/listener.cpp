@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "access.hpp"
 #include "bind_failure.hpp"
 #include "connection_core.hpp"
 #include "handle_state.hpp"
@@ -310,8 +311,8 @@ struct listener::core final : operation, handle_core {
 };
 
 listener::listener(context& ctx, worker& home, const endpoint& address, listen_options options)
-    : core_(new core(ctx.io_of(home), open_listener(address, options), address, assignment(home))) {
-}
+    : core_(new core(context_access::io_of(ctx, home), open_listener(address, options), address,
+                     assignment(home))) {}
 
 listener::~listener() { core_->let_go(); }
 
@@ -343,7 +344,7 @@ endpoint listener::local() const { return core_->local(); }
 
 connection adopt(context& ctx, accepted_socket socket, assignment place,
                  std::move_only_function<void()> on_gone) {
-    worker_io& io = ctx.io_of(place.get());
+    worker_io& io = context_access::io_of(ctx, place.get());
     auto* const core =
         connection_core::make(socket.get(), io, std::move(place), std::move(on_gone));
     static_cast<void>(socket.release()); // it is the core's now

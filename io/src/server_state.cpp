@@ -10,6 +10,7 @@
 #include <rota/errors.hpp>
 #include <spdlog/spdlog.h>
 
+#include "access.hpp"
 #include "worker_io.hpp"
 
 namespace rota::io {
@@ -114,7 +115,7 @@ void server::state::rest(connection client, std::chrono::steady_clock::time_poin
     if (cancelling.stop_requested())
         until = now;
     served.enter_now(); // left in rest_over()
-    client.rest(*this, until, memo);
+    connection_access::take(client)->rest(*this, until, memo);
 }
 
 void server::state::rest_over(connection_core& c) noexcept {
@@ -142,8 +143,9 @@ void server::state::end_rests_within(std::chrono::milliseconds grace) {
         if (w == nullptr)
             continue;
         try {
-            ctx.workers().spawn(end_rests_of(shared_from_this(), &ctx.io_of(*w), grace),
-                                {.name = "end rests", .on = w});
+            ctx.workers().spawn(
+                end_rests_of(shared_from_this(), &context_access::io_of(ctx, *w), grace),
+                {.name = "end rests", .on = w});
         } catch (const std::logic_error&) {
             // The worker has ended, so it has no connections.
         } catch (const std::exception& e) {

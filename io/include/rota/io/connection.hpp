@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,7 +19,6 @@ class worker;
 namespace rota::io {
 
 class connection_core;
-class rest_keeper;
 
 /// Two numbers that a resting connection keeps for its handler; see server::rest().
 using rest_memo = std::array<std::uint64_t, 2>;
@@ -67,12 +65,8 @@ public:
     /// The worker that it lives on. Throws std::system_error if the context has stopped.
     [[nodiscard]] worker& home() const;
 
-    /// Hands the connection over to `keeper`, and has nothing of it any more: what
-    /// server::rest() is made of.
-    void rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
-              rest_memo memo) noexcept;
-
 private:
+    friend struct connection_access;
     connection_core* core_;
 };
 

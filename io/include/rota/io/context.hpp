@@ -68,10 +68,8 @@ public:
     [[nodiscard]] backend_kind backend() const noexcept;
     [[nodiscard]] const reactor_options& options() const noexcept;
 
-    /// The io state of a worker of this context. For what is built on the reactor.
-    [[nodiscard]] worker_io& io_of(const worker& w) noexcept;
-
 private:
+    friend struct context_access;
     struct parts;
     void run();
 

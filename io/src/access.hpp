@@ -1,0 +1,24 @@
+#pragma once
+
+#include <utility>
+
+#include <rota/io/connection.hpp>
+#include <rota/io/context.hpp>
+
+namespace rota::io {
+
+/// What the reactor needs of a context, and users do not.
+struct context_access {
+    /// The io state of a worker of this context.
+    [[nodiscard]] static worker_io& io_of(context& ctx, const worker& w) noexcept;
+};
+
+/// What the reactor needs of a connection, and users do not.
+struct connection_access {
+    /// Takes the core out of the handle, which has nothing of it any more.
+    [[nodiscard]] static connection_core* take(connection& from) noexcept {
+        return std::exchange(from.core_, nullptr);
+    }
+};
+
+} // namespace rota::io
