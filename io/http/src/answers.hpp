@@ -4,10 +4,10 @@
 #include <stop_token>
 
 #include <rota/http/error.hpp>
+#include <rota/http/hooks.hpp>
 #include <rota/http/request.hpp>
 #include <rota/http/response.hpp>
 #include <rota/http/router.hpp>
-#include <rota/http/serve_connection.hpp>
 
 namespace rota::http {
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
-#include <system_error>
 
+#include <rota/http/detail/exchange.hpp>
+#include <rota/http/detail/request_access.hpp>
 #include <rota/http/fields.hpp>
 #include <rota/http/percent.hpp>
 #include <rota/sleep.hpp>
@@ -13,9 +14,6 @@
 
 namespace rota::http {
 namespace {
-
-/// What a client may send ahead while disconnected() watches for its end.
-constexpr std::size_t read_ahead_max = 65'536;
 
 /// The body of a request that has none.
 class empty_body final : public body_reader {
@@ -98,31 +96,25 @@ body_reader& request::body() noexcept {
     return body_ != nullptr ? *body_ : none;
 }
 
-std::string_view request::prepare_path() {
-    if (head_->path_escaped)
-        decode_path(raw_path(), decoded_path_);
-    return path();
+std::string_view request_access::prepare_path(request& of) {
+    if (of.head_->path_escaped)
+        decode_path(of.raw_path(), of.decoded_path_);
+    return of.path();
 }
 
-void request::set_route(const route_values* found) noexcept {
-    route_ = found;
-    if (head_->path_escaped) {
-        std::replace(decoded_path_.begin(), decoded_path_.end(), encoded_slash, '/');
+void request_access::set_route(request& of, const route_values* found) noexcept {
+    of.route_ = found;
+    if (of.head_->path_escaped) {
+        std::replace(of.decoded_path_.begin(), of.decoded_path_.end(), encoded_slash, '/');
     }
 }
+
+std::string_view request::peer() const noexcept { return on_ != nullptr ? on_->peer() : ""; }
 
 task<void> request::disconnected() {
-    bool there = true;
-    while (there && stream_ != nullptr && stream_->buffered().size() < read_ahead_max) {
-        try {
-            there = co_await stream_->fill_more();
-        } catch (const std::system_error&) {
-            there = false;
-        }
-    }
-    // It has sent more than anybody wants to keep: it is alive, and its end cannot be seen.
-    if (there)
-        co_await sleep_until(std::chrono::steady_clock::time_point::max());
+    if (on_ == nullptr)
+        return sleep_until(std::chrono::steady_clock::time_point::max());
+    return on_->client_gone();
 }
 
 } // namespace rota::http

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <rota/http/detail/request_access.hpp>
+#include <rota/http/detail/router_access.hpp>
+
 #include "answers.hpp"
 #include "route_scopes.hpp"
 #include "route_tree.hpp"
@@ -21,7 +24,7 @@ std::unique_ptr<route> make_route(method m, std::string_view pattern,
 }
 
 task<response> answer_without_route(const request* req, const route_match* match) {
-    co_return router::fallback(*req, *match);
+    co_return router_access::fallback(*req, *match);
 }
 
 task<response> dispatch_bare(request& req, const route_match& match) {
@@ -203,7 +206,7 @@ const error_page* router::error_page_for(const request_head& head, const route_m
         return scope != nullptr ? &scope->error_page : nullptr;
     }
     request probe(head, nullptr);
-    const std::string_view path = probe.prepare_path();
+    const std::string_view path = request_access::prepare_path(probe);
     route_values values;
     for (const auto& each : scopes_) {
         if (each->error_page && detail::is_under(path, each->prefix, values))
@@ -232,23 +235,23 @@ const error_page* router::error_page_for(const request_head& head, const route_m
 void router::resolve(request& req, route_match& found) const {
     found.target = nullptr;
     found.allowed = {};
-    if (req.head().form >= target_form::authority) {
-        resolve_pathless(req.head(), found);
+    if (request_access::head(req).form >= target_form::authority) {
+        resolve_pathless(request_access::head(req), found);
         return;
     }
-    find(req.method(), req.prepare_path(), found);
-    req.set_route(&found.values);
+    find(req.method(), request_access::prepare_path(req), found);
+    request_access::set_route(req, &found.values);
 }
 
-task<response> router::dispatch(request& req, const route_match& match) {
+task<response> router_access::dispatch(request& req, const route_match& match) {
     const route_scope& scope = match.target != nullptr ? *match.target->scope : *match.scope;
     if (scope.chain.empty())
         return dispatch_bare(req, match);
     return dispatch_wrapped(&scope.chain, &req, &match);
 }
 
-response router::fallback(const request& req, const route_match& match) {
-    if (req.head().form == target_form::authority)
+response router_access::fallback(const request& req, const route_match& match) {
+    if (request_access::head(req).form == target_form::authority)
         return error_answer(match.page, {501, "CONNECT is for proxies"}).close();
     if (match.allowed.empty())
         return error_answer(match.page, {404, ""});

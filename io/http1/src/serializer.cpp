@@ -57,7 +57,7 @@ std::uint64_t length_to_announce(const response& answer) noexcept {
 
 } // namespace
 
-content_framing choose_framing(const response& answer, const exchange& with) noexcept {
+content_framing choose_framing(const response& answer, const answer_terms& with) noexcept {
     if (status_has_no_content(answer.status()))
         return content_framing::none;
     if (answer.length() || answer.status() == 205)
@@ -65,11 +65,12 @@ content_framing choose_framing(const response& answer, const exchange& with) noe
     return with.minor >= 1 ? content_framing::chunked : content_framing::until_close;
 }
 
-bool sends_content(const response& answer, const exchange& with, content_framing framing) noexcept {
+bool sends_content(const response& answer, const answer_terms& with,
+                   content_framing framing) noexcept {
     return !with.head_only && framing != content_framing::none && answer.status() != 205;
 }
 
-void append_head(std::string& out, const response& answer, const exchange& with,
+void append_head(std::string& out, const response& answer, const answer_terms& with,
                  content_framing framing, std::string_view content) {
     const std::string_view status = status_line(answer.status());
     const std::string_view date = answer.headers().has_date() ? std::string_view{} : date_line();

@@ -8,6 +8,7 @@
 #include <rota/errors.hpp>
 #include <rota/http/error.hpp>
 #include <rota/routine.hpp>
+#include <rota/sleep.hpp>
 #include <rota/yield.hpp>
 
 namespace rota::http {
@@ -17,23 +18,10 @@ namespace {
 constexpr std::size_t copied_content_max = 16'384;
 /// Larger content goes in pieces of this size, each of which has its own time.
 constexpr std::size_t sent_piece_max = 131'072;
-
 /// All that a connection has ever been sent fits into the kernel's buffer if it is no more.
 constexpr std::size_t sent_at_once_max = 16'384;
-
-/// Counts a request whose handler runs.
-class in_flight {
-public:
-    explicit in_flight(worker_counters& counters) noexcept : counters_(counters) {
-        counters_.requests_in_flight.add(1);
-    }
-    in_flight(const in_flight&) = delete;
-    in_flight& operator=(const in_flight&) = delete;
-    ~in_flight() { counters_.requests_in_flight.subtract(1); }
-
-private:
-    worker_counters& counters_;
-};
+/// What a client may send ahead while client_gone() watches for its end.
+constexpr std::size_t read_ahead_max = 65'536;
 
 bool is_small(const response& answer) noexcept {
     return answer.is_whole() && answer.body().size() <= copied_content_max;
@@ -73,31 +61,22 @@ task<void> session::serve() {
             }
             if (idle)
                 watch_.leave_idle();
-            if (how == wait_end::late && idle && requests_ > 0) {
-                if (wire_.still_takes()) { // its last answers: it does not idle
-                    since_ = home_.turn_time();
-                    continue;
-                }
-                if (may_rest() && wire_.buffered().empty()) {
-                    begin_rest();
-                    co_return;
-                }
-            }
-            if (how != wait_end::arrived)
+            if (how == wait_end::late && idle)
+                then = end_idling();
+            else if (how != wait_end::arrived)
                 then = co_await end_without_head(how, idle);
             continue;
         }
         if (event == parse_event::error || refuses()) {
-            if (event == parse_event::error)
-                answer_bad_request(parser_.error().status, parser_.error().reason);
-            else
-                answer_refused();
-            consume_head();
+            answer_unread(event);
             then = progress::close;
             break;
         }
-        if (!answer_directly())
-            then = co_await answer_by_dispatch();
+        if (!answer_at_once()) {
+            const exchange_end how = co_await responder_.answer();
+            then = after(how);
+        }
+        unpaid_ = true;
         if (then == progress::go_on && !parser_.complete())
             then = co_await drop_body();
         if (then == progress::go_on)
@@ -105,7 +84,7 @@ task<void> session::serve() {
         if (wire_.pending().size() >= limits_.output_batch_bytes && !wire_.try_send())
             co_await wire_.send();
     }
-    if (then == progress::gone)
+    if (then != progress::close)
         co_return;
     if (!wire_.try_send())
         co_await wire_.send();
@@ -125,7 +104,7 @@ parse_event session::next_head() {
         const std::string_view bytes = wire_.buffered();
         if (bytes.empty())
             return parse_event::need_more;
-        if (std::exchange(unpaid_, false) && home_.spend(answered_)) {
+        if (std::exchange(unpaid_, false) && home_.spend(responder_.answered_at())) {
             spent_ = true;
             return parse_event::need_more;
         }
@@ -135,7 +114,6 @@ parse_event session::next_head() {
             continue;
         }
         head_bytes_ = consumed;
-        arrived_ = home_.turn_time();
         return event;
     }
 }
@@ -161,79 +139,119 @@ bool session::may_rest() const noexcept {
            limits_.rest_after < limits_.idle_timeout;
 }
 
-/// Ends the session for a rest.
-void session::begin_rest() noexcept {
+/// The time of a client that owes nothing is up: it goes, or rests, unless it still takes its last
+/// answers, which is no idling.
+session::progress session::end_idling() {
+    if (requests_ > 0 && wire_.still_takes()) {
+        since_ = home_.turn_time();
+        return progress::go_on;
+    }
+    if (!wire_.buffered().empty())
+        return progress::go_on;
+    if (requests_ == 0 || !may_rest())
+        return progress::gone;
     *control_.rest = {.wanted = true,
                       .until = since_ + limits_.idle_timeout,
                       .requests = requests_,
                       .bytes_sent = sent_earlier_ + wire_.sent(),
                       .empty_lines = parser_.empty_lines()};
+    return progress::gone;
 }
 
-// --- Answering ---
-
-/// Answers the request if that takes neither waiting nor much room: with the head still in the
-/// stream, and without a coroutine. False if it has to be answer_by_dispatch().
-bool session::answer_directly() {
-    body_.reset();
-    request_.emplace(parser_.head(), parser_.complete() ? nullptr : &body_);
-    request_->set_peer(control_.peer);
-    request_->set_stream(wire_.stream());
-    with_ =
-        exchange{.minor = parser_.head().minor, .head_only = parser_.head().method == method::head};
-    sent_before_ = wire_.sent() + wire_.pending().size();
-    routes_.resolve(*request_, match_);
-    const handler::plain* function = router::direct(match_);
-    const bool unrouted = match_.target == nullptr && router::plain_fallback(match_);
-    if ((function == nullptr && !unrouted) || parser_.head().chunked)
-        return false; // chunks behind the head may have to be dropped before the answer
-    response answer = call(function);
-    if (!is_small(answer)) {
-        ready_.emplace(std::move(answer));
-        return false;
+/// A request that came together with the end of the wait, or with the drain, is still served.
+task<session::progress> session::end_without_head(wait_end how, bool idle) {
+    if (how == wait_end::drained) {
+        try {
+            const auto until = home_.now() + limits_.drain_grace;
+            co_await wire_.stream().fill(until);
+        } catch (const timed_out&) { // there is none
+        }
     }
-    append_small(answer);
+    if (!wire_.buffered().empty())
+        co_return progress::go_on;
+    if (idle)
+        co_return progress::gone;
+    answer_unread(how == wait_end::late ? http_error(408, "the request comes too slowly")
+                                        : http_error(400, "the request ends too early"));
+    co_return progress::close;
+}
+
+// --- The exchange ---
+
+/// True if the request has been answered: with the head still in the stream, and without a
+/// coroutine.
+bool session::answer_at_once() {
+    body_.reset();
+    with_ = answer_terms{.minor = head().minor, .head_only = head().method == method::head};
+    responder_.begin();
+    // Chunks behind the head may have to be dropped before the answer.
+    if (head().chunked || !responder_.try_answer())
+        return false;
     consume_head();
     return true;
 }
 
-/// What `function`, or the router for want of one, answers.
-response session::call(const handler::plain* function) {
-    try {
-        return function != nullptr ? (*function)(*request_) : router::fallback(*request_, match_);
-    } catch (...) {
-        return error_answer(failure_of(std::current_exception()), &match_);
+void session::keep_head() {
+    parser_.keep_head();
+    consume_head();
+}
+
+task<void> session::client_gone() {
+    bool there = true;
+    while (there && wire_.buffered().size() < read_ahead_max) {
+        try {
+            there = co_await wire_.stream().fill_more();
+        } catch (const std::system_error&) {
+            there = false;
+        }
+    }
+    // It has sent more than anybody wants to keep: it is alive, and its end cannot be seen.
+    if (there)
+        co_await sleep_until(time_point::max());
+}
+
+bool session::try_send(const response& answer) {
+    if (!is_small(answer))
+        return false;
+    drop_arrived();
+    append_small(answer);
+    return true;
+}
+
+task<void> session::send(const response* answer) {
+    drop_arrived();
+    const content_framing framing = choose_framing(*answer, with_);
+    append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
+    std::string_view rest = sends_content(*answer, with_, framing) ? answer->body() : "";
+    while (!rest.empty()) {
+        const std::string_view piece = rest.substr(0, sent_piece_max);
+        rest.remove_prefix(piece.size());
+        co_await wire_.send(piece);
     }
 }
 
-/// Answers the request in the general way: it keeps nothing of the stream's while the handler
-/// waits.
-task<session::progress> session::answer_by_dispatch() {
-    parser_.keep_head();
-    consume_head();
-    std::optional<response> answer = std::exchange(ready_, std::nullopt);
-    if (!answer) {
-        std::exception_ptr error;
-        try {
-            const in_flight counted(counters_);
-            response made = co_await router::dispatch(*request_, match_);
-            answer.emplace(std::move(made));
-        } catch (...) {
-            error = std::current_exception();
-        }
-        if (error)
-            answer.emplace(error_answer(failure_of(error), &match_));
+task<exchange::streamed> session::stream(response* answer) {
+    streamed done;
+    const content_framing framing = choose_framing(*answer, with_);
+    if (!sends_content(*answer, with_, framing)) {
+        append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
+        co_return done;
     }
-    if (answer->streamed())
-        co_return co_await send_streamed(&*answer);
-    if (answer->takes_over())
-        co_return co_await hand_over(&*answer);
-    if (!parser_.complete() && !body_.failed())
+    response_writer writer(wire_, *answer, *this, framing);
+    done.error = co_await writer.run(&answer->producer());
+    done.begun = writer.started();
+    // The client can tell by the missing end; without chunks or a length only by a reset.
+    if (done.error && done.begun && framing == content_framing::until_close)
+        wire_.stream().abort();
+    co_return done;
+}
+
+// --- Answering ---
+
+/// What has arrived of content that its handler has left, behind a head that is out of the way.
+void session::drop_arrived() {
+    if (head_bytes_ == 0 && !parser_.complete() && !body_.failed())
         body_.drop_arrived();
-    if (!is_small(*answer))
-        co_return co_await send_large(&*answer);
-    append_small(*answer);
-    co_return progress::go_on;
 }
 
 /// Whether content that has not arrived yet will be read and thrown away to keep the connection.
@@ -256,12 +274,12 @@ bool session::is_last_of_drain() noexcept {
 }
 
 /// Decides whether the connection goes on behind this answer, as its head is about to say.
-exchange session::begin_answer(const response& answer) {
+answer_terms session::begin_answer(const response& answer) {
     ROTA_CHECK(!answer_begun_, "a request is answered once");
     if constexpr (checks_enabled)
         answer_begun_ = true;
     const std::uint64_t max = limits_.requests_per_connection_max;
-    with_.keep_alive = parser_.head().keep_alive && !answer.closes() && !body_.failed() &&
+    with_.keep_alive = head().keep_alive && !answer.closes() && !body_.failed() &&
                        (max == 0 || requests_ + 1 < max) &&
                        choose_framing(answer, with_) != content_framing::until_close;
     if (watch_.draining() && is_last_of_drain())
@@ -274,109 +292,93 @@ exchange session::begin_answer(const response& answer) {
 
 void session::append_small(const response& answer) {
     const content_framing framing = choose_framing(answer, with_);
-    const exchange with = begin_answer(answer);
+    const answer_terms with = begin_answer(answer);
     const bool whole = sends_content(answer, with, framing);
     append_head(wire_.pending(), answer, with, framing, whole ? answer.body() : "");
-    account(answer.status());
 }
 
-task<session::progress> session::send_large(response* answer) {
-    const content_framing framing = choose_framing(*answer, with_);
-    append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
-    if (sends_content(*answer, with_, framing)) {
-        std::string_view rest = answer->body();
-        while (!rest.empty()) {
-            const std::string_view piece = rest.substr(0, sent_piece_max);
-            rest.remove_prefix(piece.size());
-            co_await wire_.send(piece);
-        }
-    }
-    account(answer->status());
-    co_return progress::go_on;
+/// Answers what is wrong with the bytes, or, if nothing is, that there is no room for requests.
+void session::answer_unread(parse_event event) {
+    if (event == parse_event::error)
+        answer_unread(http_error(parser_.error().status, parser_.error().reason));
+    else
+        answer_unread(http_error(503, "the server has no room for requests now"));
+    consume_head();
 }
 
-task<session::progress> session::send_streamed(response* answer) {
-    const content_framing framing = choose_framing(*answer, with_);
-    if (!sends_content(*answer, with_, framing)) {
-        append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
-        account(answer->status());
-        co_return progress::go_on;
-    }
-    response_writer writer(wire_, *answer, *this, framing);
-    std::exception_ptr error;
-    {
-        const in_flight counted(counters_);
-        error = co_await writer.run(&answer->producer());
-    }
-    if (!error) {
-        account(answer->status());
-        co_return progress::go_on;
-    }
-    // The client can tell by the missing end; without chunks or a length only by a reset.
-    if (writer.started() && framing == content_framing::until_close)
-        wire_.stream().abort();
-    const http_error what = failure_of(error);
-    if (!writer.started()) {
-        append_small(error_answer(what, &match_));
-        co_return progress::go_on;
-    }
-    account(answer->status());
-    co_return progress::gone;
-}
-
-/// Answers what could not be read as a request; nothing can follow.
-void session::answer_bad_request(int status, const char* reason) {
-    answer_and_close(error_answer(http_error(status, reason), nullptr));
-}
-
-/// Answers a request without a look at what it is about.
-void session::answer_refused() {
-    response busy =
-        error_answer(http_error(503, "the server has no room for requests now"), nullptr);
-    if (!busy.headers().find("Retry-After"))
-        busy.header("Retry-After", "1");
-    answer_and_close(busy);
-}
-
-void session::answer_and_close(const response& answer) {
-    with_ = exchange{
-        .minor = 1, .head_only = parser_.head().method == method::head, .keep_alive = false};
-    sent_before_ = wire_.sent() + wire_.pending().size();
-    arrived_ = home_.turn_time();
+/// Answers without a look at what the request is about; nothing can follow.
+void session::answer_unread(const http_error& why) {
+    responder_.begin_unread();
+    response answer = responder_.error_answer(why);
+    if (why.status() == 503 && !answer.headers().find("Retry-After"))
+        answer.header("Retry-After", "1");
+    with_ = {.minor = 1, .head_only = head().method == method::head, .keep_alive = false};
     append_head(wire_.pending(), answer, with_, content_framing::sized,
                 with_.head_only ? "" : answer.body());
-    account(answer.status());
+    responder_.account(answer.status());
 }
 
-http_error session::failure_of(const std::exception_ptr& error) {
-    return http::failure_of(error, *request_, stop_, wire_.broken(), control_.hooks);
-}
+// --- Ending ---
 
-/// What the error page of the route that was found, or of the path, makes of a failure.
-response session::error_answer(const http_error& what, const route_match* found) {
-    try {
-        const error_page* const page = routes_.error_page_for(parser_.head(), found);
-        return http::error_answer(page, what);
-    } catch (...) { // the client is to have an answer
-        report_page(std::current_exception(), control_.hooks);
-        const bool own = !what.content_type().empty(); // what is wrong with it, perhaps
-        return http::error_answer(nullptr, own ? http_error(what.status(), "") : what);
+session::progress session::after(exchange_end how) noexcept {
+    switch (how) {
+    case exchange_end::answered:
+        return progress::go_on;
+    case exchange_end::handed_over:
+        return progress::close;
+    case exchange_end::cut:
+        break;
     }
+    return progress::gone;
 }
 
-void session::account(int status) {
-    answered_ = home_.now();
-    unpaid_ = true;
-    const auto took = answered_ - arrived_;
-    counters_.count_response(status, took);
-    if (control_.hooks == nullptr || !control_.hooks->on_access)
-        return;
-    const request_head& head = parser_.head();
-    const std::string_view target = head.base != nullptr ? head.text(head.target) : "";
-    const std::string_view name = target.empty() ? "" : to_string(head.method);
-    control_.hooks->on_access({control_.peer, name, target, status,
-                               wire_.sent() + wire_.pending().size() - sent_before_,
-                               std::chrono::duration_cast<std::chrono::microseconds>(took)});
+/// Takes what the handler has left of the content out of the way, if that is worth it.
+task<session::progress> session::drop_body() {
+    if (!with_.keep_alive)
+        co_return progress::close;
+    bool dropped = false;
+    try {
+        dropped = co_await body_.drain(limits_.drain_bytes_max);
+    } catch (const http_error&) { // the answer has been given
+    }
+    co_return dropped ? progress::go_on : progress::close;
+}
+
+session::progress session::end_request() noexcept {
+    ROTA_CHECK(answer_begun_, "no request ends without an answer");
+    ROTA_CHECK(parser_.complete(), "a request ends behind its content");
+    if constexpr (checks_enabled)
+        answer_begun_ = false;
+    body_.release();
+    responder_.end();
+    client_is_done_ = !head().keep_alive && wire_.buffered().empty();
+    parser_.reset();
+    ++requests_;
+    since_ = home_.turn_time();
+    head_begun_ = false;
+    return with_.keep_alive ? progress::go_on : progress::close;
+}
+
+/// Lets the client read its last answer. When the server drains, one that owes nothing, all of its
+/// requests having been read, has no more time for that than an idle one: it need not end by itself
+/// as soon as it is told.
+task<void> session::linger() {
+    const bool owes_nothing = !parser_.started() && wire_.buffered().empty();
+    if (owes_nothing) {
+        watch_.enter_idle();
+        try {
+            task<void> lingering = wire_.linger(limits_.linger_timeout);
+            co_await lingering.under(watch_.idle_token());
+            watch_.leave_idle();
+            co_return;
+        } catch (const operation_cancelled&) {
+            if (stop_.stop_requested())
+                throw;
+        }
+        watch_.leave_idle();
+    }
+    const auto patience = owes_nothing ? limits_.drain_grace : limits_.linger_timeout;
+    co_await wire_.linger(patience);
 }
 
 task<void> serve_connection(io::stream* stream, const router* routes, const server_limits* limits,

@@ -3,18 +3,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <stop_token>
+#include <string_view>
 #include <utility>
 
-#include <rota/http/error.hpp>
-#include <rota/http/request.hpp>
+#include <rota/http/detail/exchange.hpp>
+#include <rota/http/detail/responder.hpp>
 #include <rota/http/response.hpp>
 #include <rota/http/serve_connection.hpp>
 #include <rota/worker.hpp>
 
-#include "answers.hpp"
 #include "drain_watch.hpp"
 #include "request_body.hpp"
 #include "request_parser.hpp"
@@ -24,16 +23,17 @@
 
 namespace rota::http {
 
-/// One client, from its first byte to the last. Lives in the frame of serve_connection(), on one
-/// worker.
-class session final : private answer_policy {
+/// One client of HTTP/1.1, from its first byte to the last: one exchange after another. Lives in
+/// the frame of serve_connection(), on one worker.
+class session final : private exchange, private answer_policy {
 public:
     session(io::stream& client, const router& routes, const server_limits& limits,
             const session_control& control, worker& home, const std::stop_token& stop,
             worker_counters& counters)
-        : routes_(routes), limits_(limits), control_(control), home_(home), stop_(stop),
-          counters_(counters), wire_(client, limits, counters), parser_(limits.parser),
+        : limits_(limits), control_(control), home_(home), stop_(stop), counters_(counters),
+          wire_(client, limits, counters), parser_(limits.parser),
           body_(wire_, parser_, limits, home), watch_(stop, control.draining),
+          responder_(*this, {routes, control.hooks, home, stop, counters}),
           since_(home.turn_time()) {
         if (control.rest != nullptr && std::exchange(control.rest->wanted, false)) {
             requests_ = control.rest->requests;
@@ -59,47 +59,55 @@ private:
     enum class progress : std::uint8_t {
         go_on, // the next request
         close, // everything is said: close, and let the client read it
-        gone,  // nobody listens, or nothing must follow
+        gone,  // nobody listens, nothing must follow, or it goes on after a rest
     };
 
     // -- reading a head
     [[nodiscard]] parse_event next_head();
     /// How a wait for more of a head, or for the next one, has ended.
     enum class wait_end : std::uint8_t { arrived, peer_ended, late, drained };
+    [[nodiscard]] progress end_idling();
     [[nodiscard]] task<progress> end_without_head(wait_end how, bool idle);
     [[nodiscard]] time_point head_deadline();
     [[nodiscard]] bool may_rest() const noexcept;
-    void begin_rest() noexcept;
+
+    // -- the exchange
+    [[nodiscard]] const request_head& head() const noexcept override { return parser_.head(); }
+    [[nodiscard]] body_reader* content() noexcept override {
+        return parser_.complete() ? nullptr : &body_;
+    }
+    [[nodiscard]] std::string_view peer() const noexcept override { return control_.peer; }
+    void keep_head() override;
+    [[nodiscard]] task<void> client_gone() override;
+    [[nodiscard]] bool broken() const noexcept override { return wire_.broken(); }
+    [[nodiscard]] bool try_send(const response& answer) override;
+    [[nodiscard]] task<void> send(const response* answer) override;
+    [[nodiscard]] task<streamed> stream(response* answer) override;
+    [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
+    [[nodiscard]] std::uint64_t bytes_sent() const noexcept override { return wire_.written(); }
 
     // -- answering
-    [[nodiscard]] bool answer_directly();
-    [[nodiscard]] response call(const handler::plain* function);
-    [[nodiscard]] task<progress> answer_by_dispatch();
-    [[nodiscard]] task<progress> send_streamed(response* answer);
-    [[nodiscard]] task<progress> send_large(response* answer);
-    [[nodiscard]] task<progress> hand_over(response* answer);
+    [[nodiscard]] bool answer_at_once();
     [[nodiscard]] task<bool> refuses_takeover(const response* answer);
-    void answer_bad_request(int status, const char* reason);
-    void answer_refused();
-    [[nodiscard]] response error_answer(const http_error& what, const route_match* found);
-    void answer_and_close(const response& answer);
+    void refuse_takeover(const response& answer);
+    void answer_unread(parse_event event);
+    void answer_unread(const http_error& why);
+    void drop_arrived();
     [[nodiscard]] bool refuses() const noexcept {
         return control_.refusing != nullptr && control_.refusing->load(std::memory_order_relaxed);
     }
     void append_small(const response& answer);
     [[nodiscard]] bool will_drop_rest(const response& answer);
     [[nodiscard]] bool is_last_of_drain() noexcept;
-    [[nodiscard]] exchange begin_answer(const response& answer) override;
+    [[nodiscard]] answer_terms begin_answer(const response& answer) override;
     void consume_head() noexcept { wire_.consume(std::exchange(head_bytes_, 0)); }
-    void account(int status);
-    [[nodiscard]] http_error failure_of(const std::exception_ptr& error);
 
     // -- ending
-    [[nodiscard]] task<void> linger();
+    [[nodiscard]] static progress after(exchange_end how) noexcept;
     [[nodiscard]] task<progress> drop_body();
     [[nodiscard]] progress end_request() noexcept;
+    [[nodiscard]] task<void> linger();
 
-    const router& routes_;
     const server_limits& limits_;
     const session_control& control_;
     worker& home_;
@@ -109,17 +117,12 @@ private:
     request_parser parser_;
     request_body body_;
     drain_watch watch_;
+    responder responder_;
 
     // -- the request at work
-    std::optional<request> request_;
-    route_match match_;
-    exchange with_;
-    bool answer_begun_ = false; // known only where checks are on
-    time_point arrived_;
-    std::uint64_t sent_before_ = 0;
-    std::size_t head_bytes_ = 0;    // in the stream, still to be consumed
-    std::optional<response> ready_; // made by answer_directly(), but too much for it to send
-    time_point answered_;
+    answer_terms with_;
+    bool answer_begun_ = false;  // known only where checks are on
+    std::size_t head_bytes_ = 0; // in the stream, still to be consumed
     bool unpaid_ = false; // answered without having waited since: to be counted before the next
     bool spent_ = false;  // others have their turn before the next
 

@@ -3,9 +3,10 @@
 #include <exception>
 #include <utility>
 
-#include <rota/http/takeover.hpp>
+#include <rota/http/error.hpp>
 
 #include "session.hpp"
+#include "wire_takeover.hpp"
 
 namespace rota::http {
 namespace {
@@ -28,26 +29,24 @@ private:
 
 /// True if the connection is not given away, but the request answered as any other.
 task<bool> session::refuses_takeover(const response* answer) {
-    const bool asks_tunnel = parser_.head().form == target_form::authority;
+    const bool asks_tunnel = head().form == target_form::authority;
     if (answer->is_tunnel() != asks_tunnel) {
-        report(
-            std::make_exception_ptr(std::logic_error(
-                "response::tunnel() is for CONNECT, response::upgrade() for all other requests")),
-            *request_, control_.hooks);
-        append_small(error_answer(http_error(500, ""), &match_));
+        const auto error = std::make_exception_ptr(std::logic_error(
+            "response::tunnel() is for CONNECT, response::upgrade() for all other requests"));
+        refuse_takeover(responder_.error_answer(responder_.failure_of(error)));
         co_return true;
     }
     const std::string_view protocol = answer->headers().find("Upgrade").value_or("");
-    if (!asks_tunnel && !request_->offers_upgrade(protocol)) {
+    if (!asks_tunnel && !responder_.asked().offers_upgrade(protocol)) {
         response required =
-            error_answer(http_error(426, "this is for " + std::string(protocol)), &match_);
+            responder_.error_answer(http_error(426, "this is for " + std::string(protocol)));
         required.header("Upgrade", protocol);
         required.headers().append_trusted("Connection: Upgrade\r\n");
-        append_small(required);
+        refuse_takeover(required);
         co_return true;
     }
     if (watch_.draining()) {
-        append_small(error_answer(http_error(503, "the server is about to end"), &match_));
+        refuse_takeover(responder_.error_answer(http_error(503, "the server is about to end")));
         co_return true;
     }
     // Content comes before the other protocol (RFC 9110 section 7.8). A client that waits to be
@@ -61,40 +60,45 @@ task<bool> session::refuses_takeover(const response* answer) {
     }
     if (!read) {
         response refusal =
-            error_answer(http_error(400, "content before another protocol"), &match_);
-        append_small(refusal.close());
+            responder_.error_answer(http_error(400, "content before another protocol"));
+        refuse_takeover(refusal.close());
         co_return true;
     }
     co_return false;
 }
 
+void session::refuse_takeover(const response& answer) {
+    append_small(answer);
+    responder_.account(answer.status());
+}
+
 /// From here on the connection is no more HTTP; it ends with its taker.
-task<session::progress> session::hand_over(response* answer) {
+task<exchange_end> session::hand_over(response* answer) {
     const bool refused = co_await refuses_takeover(answer);
     if (refused)
-        co_return progress::go_on;
+        co_return exchange_end::answered;
     body_.release();
     if constexpr (checks_enabled)
         answer_begun_ = true;
     append_takeover_head(wire_.pending(), *answer);
-    account(answer->status());
+    responder_.account(answer->status());
     if (!wire_.try_send())
         co_await wire_.send();
     std::exception_ptr error;
     try {
         const taken_over counted(counters_);
-        takeover client(wire_, *request_, limits_, control_.draining);
+        wire_takeover client(wire_, responder_.asked(), limits_, control_.draining);
         co_await answer->taker()(client);
     } catch (...) {
         error = std::current_exception();
     }
     if (error) {
-        (void)failure_of(error); // reported; or it is the end of the client, or of all
+        (void)responder_.failure_of(error); // reported; or it is the end of the client, or of all
         wire_.stream().abort();
-        co_return progress::gone;
+        co_return exchange_end::cut;
     }
     parser_.reset(); // whatever is left of the client's is no request
-    co_return progress::close;
+    co_return exchange_end::handed_over;
 }
 
 } // namespace rota::http

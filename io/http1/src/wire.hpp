@@ -62,6 +62,8 @@ public:
     /// Whether the client has gone, as far as reading or writing has shown.
     [[nodiscard]] bool broken() const noexcept { return failed_ || stream_.peer_closed(); }
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
+    /// The same with what is pending.
+    [[nodiscard]] std::uint64_t written() const noexcept { return sent_ + pending_.size(); }
 
 private:
     [[nodiscard]] task<void> in_time(task<void> writing);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
+#include <rota/http/detail/router_access.hpp>
 
 #include "jobs/openapi_json.hpp"
 #include "jobs/rules/memory_store.hpp"
@@ -14,7 +15,7 @@ using namespace jobs;
 namespace {
 
 /// "get /queues/{queue}"
-using operations = std::set<std::string>;
+using operation_set = std::set<std::string>;
 
 std::string in_lower_case(std::string_view text) {
     std::string lower(text);
@@ -23,8 +24,8 @@ std::string in_lower_case(std::string_view text) {
     return lower;
 }
 
-operations described() {
-    operations all;
+operation_set described() {
+    operation_set all;
     const rota::json::document doc = rota::json::document::parse(openapi_json);
     doc.root().member("paths")->each_member([&](std::string_view path, rota::json::value item) {
         item.each_member([&](std::string_view method, rota::json::value) {
@@ -34,10 +35,10 @@ operations described() {
     return all;
 }
 
-operations registered() {
+operation_set registered() {
     memory_store rows;
     service served(rows);
-    operations all;
+    operation_set all;
     const rota::http::router all_routes = routes(served);
     for (const auto& each : all_routes.routes())
         all.insert(in_lower_case(to_string(each->method)) + ' ' + each->pattern);
@@ -55,7 +56,8 @@ TEST_CASE("what no handler has answered is a problem by its reason phrase") {
     memory_store rows;
     service served(rows);
     const rota::http::router all_routes = routes(served);
-    const auto miss = all_routes.match(rota::http::method::get, "/none");
+    const auto miss =
+        rota::http::router_access::match(all_routes, rota::http::method::get, "/none");
     REQUIRE(miss.page != nullptr);
     const auto told = [&miss](int status, std::string_view reason) {
         const rota::http::response made = (*miss.page)(status, reason);

@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/http/detail/router_access.hpp>
 #include <rota/http/router.hpp>
 
 #include "request_parser.hpp"
@@ -21,7 +22,7 @@ struct parsed {
     explicit parsed(std::string target, const router& routes = {})
         : bytes("GET " + std::move(target) + " HTTP/1.1\r\nHost: h:1\r\nX-A: 1\r\nx-a: 2\r\n\r\n") {
         REQUIRE(parser.feed(bytes).event == parse_event::head);
-        routes.resolve(req, found);
+        router_access::resolve(routes, req, found);
     }
     const parser_limits limits;
     std::string bytes;

@@ -1,3 +1,4 @@
+#include <rota/http/detail/router_access.hpp>
 #include <rota/http/router.hpp>
 
 #include <stdexcept>
@@ -18,7 +19,7 @@ handler answer(int status) {
 
 /// "pattern name=value ..." of what a path leads to, or "404", or "405 <Allow>".
 std::string lookup(const router& routes, method m, std::string_view path) {
-    const route_match found = routes.match(m, path);
+    const route_match found = router_access::match(routes, m, path);
     if (found.target == nullptr) {
         return found.allowed.empty() ? "404" : "405 " + found.allowed.to_string();
     }
@@ -100,8 +101,8 @@ TEST_CASE("paths lead to routes") {
         CAPTURE(row.path);
         CHECK(lookup(routes, row.m, row.path) == row.found);
     }
-    CHECK(routes.match(method::head, "/own").target->method == method::head);
-    CHECK(routes.match(method::head, "/plaintext").target->method == method::get);
+    CHECK(router_access::match(routes, method::head, "/own").target->method == method::head);
+    CHECK(router_access::match(routes, method::head, "/plaintext").target->method == method::get);
 }
 
 TEST_CASE("each method has its routes, and any() is for those that act on a resource") {
@@ -324,13 +325,14 @@ TEST_CASE("only a plain handler without middleware is called directly") {
     routes.get("/plain", [](const request&) { return response(201); })
         .get("/coroutine", [](request&) -> task<response> { co_return response(202); })
         .post("/body", [](const request&, std::string) { return response(203); });
-    CHECK(routes.direct(routes.match(method::get, "/plain")) != nullptr);
-    CHECK(routes.direct(routes.match(method::get, "/coroutine")) == nullptr);
-    CHECK(routes.direct(routes.match(method::post, "/body")) == nullptr);
-    CHECK(routes.direct(routes.match(method::get, "/none")) == nullptr);
+    CHECK(router_access::direct(router_access::match(routes, method::get, "/plain")) != nullptr);
+    CHECK(router_access::direct(router_access::match(routes, method::get, "/coroutine")) ==
+          nullptr);
+    CHECK(router_access::direct(router_access::match(routes, method::post, "/body")) == nullptr);
+    CHECK(router_access::direct(router_access::match(routes, method::get, "/none")) == nullptr);
     routes.use(
         [](request& req, next proceed) -> task<response> { co_return co_await proceed(req); });
-    CHECK(routes.direct(routes.match(method::get, "/plain")) == nullptr);
+    CHECK(router_access::direct(router_access::match(routes, method::get, "/plain")) == nullptr);
 }
 
 } // namespace

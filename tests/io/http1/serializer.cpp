@@ -16,7 +16,7 @@ response dated(response answer) {
     return answer;
 }
 
-std::string head_of(const response& answer, const exchange& with) {
+std::string head_of(const response& answer, const answer_terms& with) {
     std::string out;
     append_head(out, answer, with, choose_framing(answer, with));
     return out;
@@ -30,19 +30,20 @@ response streaming(int status = 200) {
 TEST_CASE("response heads") {
     struct expectation {
         response answer;
-        exchange with;
+        answer_terms with;
         std::string_view head;
         bool content;
     };
     std::vector<expectation> table;
-    const auto row = [&table](response answer, exchange with, std::string_view head, bool content) {
+    const auto row = [&table](response answer, answer_terms with, std::string_view head,
+                              bool content) {
         table.push_back({std::move(answer), with, head, content});
     };
-    const exchange plain;
-    const exchange close{.keep_alive = false};
-    const exchange head{.head_only = true};
-    const exchange old{.minor = 0, .keep_alive = false};
-    const exchange old_keep{.minor = 0};
+    const answer_terms plain;
+    const answer_terms close{.keep_alive = false};
+    const answer_terms head{.head_only = true};
+    const answer_terms old{.minor = 0, .keep_alive = false};
+    const answer_terms old_keep{.minor = 0};
     constexpr std::string_view text =
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
         "Date: D\r\nContent-Length: 5\r\n";

@@ -15,7 +15,6 @@
 #include <rota/http/body.hpp>
 #include <rota/http/request_head.hpp>
 #include <rota/http/values.hpp>
-#include <rota/io/stream.hpp>
 #include <rota/task.hpp>
 
 namespace rota::json {
@@ -24,6 +23,8 @@ struct read_options;
 } // namespace rota::json
 
 namespace rota::http {
+
+class exchange;
 
 /// Reads a content as JSON: in <rota/http/json.hpp>, which request::json() needs.
 template <class T>
@@ -44,8 +45,10 @@ struct route_values {
 /// long, but those that a plain function took end with the function: a producer takes its own.
 class request {
 public:
-    /// `head` and `body` outlive the request; `body` is null if there is no content to read.
-    request(const request_head& head, body_reader* body) noexcept : head_(&head), body_(body) {}
+    /// All of them outlive the request; `body` is null if there is no content to read, `on` if
+    /// there is no client.
+    request(const request_head& head, body_reader* body, exchange* on = nullptr) noexcept
+        : head_(&head), body_(body), on_(on) {}
     request(const request&) = delete;
     request& operator=(const request&) = delete;
 
@@ -149,7 +152,7 @@ public:
     [[nodiscard]] bool offers_upgrade(std::string_view protocol) const noexcept;
 
     /// Where the client is, as the listener writes it; empty where that is not known.
-    [[nodiscard]] std::string_view peer() const noexcept { return peer_; }
+    [[nodiscard]] std::string_view peer() const noexcept;
 
     /// Waits until the client has gone: has closed the connection, or at least its sending side, or
     /// the connection has failed. For a handler that waits long for something else: it runs beside
@@ -162,25 +165,14 @@ public:
     [[nodiscard]] std::any& context() noexcept { return context_; }
     [[nodiscard]] const std::any& context() const noexcept { return context_; }
 
-    // What the session and the router do with it.
-
-    [[nodiscard]] const request_head& head() const noexcept { return *head_; }
-    void set_peer(std::string_view peer) noexcept { peer_ = peer; }
-    /// The stream that it came over.
-    void set_stream(io::stream& client) noexcept { stream_ = &client; }
-    /// The path to match routes against: decoded but for encoded slashes, which are NUL.
-    [[nodiscard]] std::string_view prepare_path();
-    /// To be called once the path has been matched: turns NULs into slashes.
-    /// `found`, if not null, outlives the request.
-    void set_route(const route_values* found) noexcept;
-
 private:
+    friend struct request_access;
+
     const request_head* head_;
     body_reader* body_;
+    exchange* on_;
     const route_values* route_ = nullptr;
     std::string decoded_path_; // if the path has escapes
-    std::string_view peer_;
-    io::stream* stream_ = nullptr; // null: nothing to wait for
     std::any context_;
 };
 

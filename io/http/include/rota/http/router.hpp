@@ -151,35 +151,16 @@ public:
         return routes_;
     }
 
-    // What the session does with it.
-
-    [[nodiscard]] route_match match(http::method method, std::string_view path) const;
-    /// Finds the way for a request and notes it there; `found` is what match() would give.
-    void resolve(request& req, route_match& found) const;
-    /// The handler to call directly if this match needs nothing else: a plain function without
-    /// middleware.
-    [[nodiscard]] static const handler::plain* direct(const route_match& match) noexcept {
-        if (match.target == nullptr || !match.target->scope->chain.empty())
-            return nullptr;
-        return match.target->handler->as_plain();
-    }
-    /// What makes the answer to a request that failed; null for plain text. The head may be
-    /// incomplete; `found` is null if the way has not been looked for.
-    [[nodiscard]] const error_page* error_page_for(const request_head& head,
-                                                   const route_match* found) const;
-    /// Runs the middleware and what it leads to. `req`, `match` and the router outlive the task.
-    [[nodiscard]] static task<response> dispatch(request& req, const route_match& match);
-    /// The answer where no route was found and nothing else has one: OPTIONS, 404 or 405.
-    [[nodiscard]] static response fallback(const request& req, const route_match& match);
-    /// True if fallback() is all that there is to do for a request without a target.
-    [[nodiscard]] static bool plain_fallback(const route_match& match) noexcept {
-        return match.scope->chain.empty() && match.answer == nullptr;
-    }
-
 private:
+    friend struct router_access;
+
     route_scope& own() noexcept { return *scopes_.back(); }
     [[nodiscard]] const route_scope& own() const noexcept { return *scopes_.back(); }
     void insert(std::unique_ptr<route> added);
+    [[nodiscard]] route_match match(http::method method, std::string_view path) const;
+    void resolve(request& req, route_match& found) const;
+    [[nodiscard]] const error_page* error_page_for(const request_head& head,
+                                                   const route_match* found) const;
     void find(http::method method, std::string_view path, route_match& found) const;
     void miss(std::string_view path, route_match& found) const;
     void resolve_pathless(const request_head& head, route_match& found) const;

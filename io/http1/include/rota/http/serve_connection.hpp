@@ -4,11 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 
+#include <rota/http/hooks.hpp>
 #include <rota/http/limits.hpp>
 #include <rota/http/metrics.hpp>
 #include <rota/http/router.hpp>
@@ -16,25 +15,6 @@
 #include <rota/task.hpp>
 
 namespace rota::http {
-
-/// One answered request, for an access log. Views live during the call.
-struct access_entry {
-    std::string_view peer;
-    std::string_view method; // empty, as target, if the request line could not be read
-    std::string_view target;
-    int status;
-    std::uint64_t bytes_sent; // with the head, as handed to the stream
-    std::chrono::microseconds took;
-};
-
-/// What the sessions of a server share. Outlives them; called on their workers, perhaps at once on
-/// several.
-struct session_hooks {
-    /// Told of every answered request, if it is set.
-    std::function<void(const access_entry&)> on_access;
-    /// Told of what handlers throw, if it is set.
-    std::function<void(std::string_view message)> on_error;
-};
 
 /// How a session that can be resumed has ended, or begins again.
 struct session_rest {

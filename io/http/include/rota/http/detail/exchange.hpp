@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string_view>
+
+#include <rota/http/body.hpp>
+#include <rota/http/request_head.hpp>
+#include <rota/task.hpp>
+
+namespace rota::http {
+
+class response;
+
+/// How an exchange has ended.
+enum class exchange_end : std::uint8_t {
+    answered,
+    cut,         // without a whole answer, and no other can be given
+    handed_over, // the connection was another protocol's, which has ended
+};
+
+/// A request and the way of its answer: all that routes and handlers know of HTTP/1.1, and would of
+/// any other way to write HTTP, which is called a wire here. A wire implements it and has a
+/// responder answer it. Used on one worker, by one call at a time; client_gone() is beside them.
+///
+/// What sends throws std::system_error when the client is gone or takes nothing, and
+/// operation_cancelled. Answers outlive the tasks that they are given to.
+class exchange {
+public:
+    /// Views of it live until keep_head() is called, those taken later as long as the exchange.
+    [[nodiscard]] virtual const request_head& head() const noexcept = 0;
+    /// The content; null if there is none to read.
+    [[nodiscard]] virtual body_reader* content() noexcept = 0;
+    /// Where the client is; "" where that is not known. Lives as long as the exchange.
+    [[nodiscard]] virtual std::string_view peer() const noexcept = 0;
+    /// Puts the head where it can stay while a handler waits.
+    virtual void keep_head() = 0;
+
+    /// Waits until the client has gone. See request::disconnected().
+    [[nodiscard]] virtual task<void> client_gone() = 0;
+    /// Whether the client has gone, as far as reading or writing has shown.
+    [[nodiscard]] virtual bool broken() const noexcept = 0;
+
+    /// Sends an answer, if that takes neither waiting nor much room; false if send() has to. What
+    /// is streamed, or takes the connection over, is neither's.
+    [[nodiscard]] virtual bool try_send(const response& answer) = 0;
+    [[nodiscard]] virtual task<void> send(const response* answer) = 0;
+
+    struct streamed {
+        std::exception_ptr error; // what the producer threw, or what is wrong with what it wrote
+        bool begun = false;       // something may have left, so no other answer can be given
+    };
+    /// Sends an answer whose content is streamed: runs its producer, unless no content belongs to
+    /// it.
+    [[nodiscard]] virtual task<streamed> stream(response* answer) = 0;
+    /// Gives the connection to who takes it over, or says why not.
+    [[nodiscard]] virtual task<exchange_end> hand_over(response* answer) = 0;
+
+    /// What has been sent in all.
+    [[nodiscard]] virtual std::uint64_t bytes_sent() const noexcept = 0;
+
+protected:
+    ~exchange() = default;
+};
+
+} // namespace rota::http

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <stop_token>
+
+#include <rota/http/detail/exchange.hpp>
+#include <rota/http/error.hpp>
+#include <rota/http/hooks.hpp>
+#include <rota/http/metrics.hpp>
+#include <rota/http/request.hpp>
+#include <rota/http/response.hpp>
+#include <rota/http/router.hpp>
+#include <rota/worker.hpp>
+
+namespace rota::http {
+
+/// What answers have around them. All of it outlives the responder.
+struct responder_place {
+    const router& routes;
+    const session_hooks* hooks; // or null
+    worker& home;
+    const std::stop_token& stop; // cancels everything
+    worker_counters& counters;
+};
+
+/// Answers requests by the routes: the part that is the same whatever writes them. It finds the
+/// handler, runs it, and makes answers of what it throws. Belongs to a wire, which has it answer
+/// one exchange after another, on one worker.
+class responder {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// `on` outlives it.
+    responder(exchange& on, const responder_place& place) noexcept : on_(on), place_(place) {}
+    responder(const responder&) = delete;
+    responder& operator=(const responder&) = delete;
+
+    /// Takes up the request that the exchange has now, and finds its route.
+    void begin();
+    /// The same for what could not be read as a request, or is not to be: error_answer() and
+    /// account() are for it then.
+    void begin_unread() noexcept;
+    /// Answers the request if that takes neither waiting nor much room: with the head where it
+    /// lies, and without a coroutine. False if it has to be answer().
+    [[nodiscard]] bool try_answer();
+    /// Answers it in the general way. Throws what ends the wire: operation_cancelled if that was
+    /// asked for, and failures of a client that is gone.
+    [[nodiscard]] task<exchange_end> answer();
+    /// Lets go of a request that has been answered.
+    void end() noexcept { request_.reset(); }
+
+    // For what a wire answers by itself.
+
+    /// What the error page of the route that was found, or of the path, makes of a failure.
+    [[nodiscard]] response error_answer(const http_error& what);
+    /// What is to be told of what was thrown: see http::failure_of().
+    [[nodiscard]] http_error failure_of(const std::exception_ptr& error);
+    /// Counts an answer that has been sent, and tells the hook of it.
+    void account(int status);
+    [[nodiscard]] const request& asked() const noexcept { return *request_; }
+    /// When account() was called.
+    [[nodiscard]] time_point answered_at() const noexcept { return answered_; }
+
+private:
+    [[nodiscard]] response call(const handler::plain* function);
+    [[nodiscard]] task<exchange_end> stream(response* answer);
+
+    exchange& on_;
+    const responder_place place_;
+    std::optional<request> request_;
+    route_match match_;
+    std::optional<response> ready_; // made by try_answer(), but too much for it to send
+    time_point arrived_;
+    time_point answered_;
+    std::uint64_t sent_before_ = 0;
+    bool routed_ = false; // match_ is this request's
+};
+
+} // namespace rota::http

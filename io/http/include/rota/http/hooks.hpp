@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+namespace rota::http {
+
+/// One answered request, for an access log. Views live during the call.
+struct access_entry {
+    std::string_view peer;
+    std::string_view method; // empty, as target, if the request line could not be read
+    std::string_view target;
+    int status;
+    std::uint64_t bytes_sent; // with the head, as handed to the stream
+    std::chrono::microseconds took;
+};
+
+/// What the sessions of a server share. Outlives them; called on their workers, perhaps at once on
+/// several.
+struct session_hooks {
+    /// Told of every answered request, if it is set.
+    std::function<void(const access_entry&)> on_access;
+    /// Told of what handlers throw, if it is set.
+    std::function<void(std::string_view message)> on_error;
+};
+
+} // namespace rota::http

@@ -1,0 +1,143 @@
+#include <rota/http/detail/responder.hpp>
+
+#include <string_view>
+#include <utility>
+
+#include <rota/http/detail/router_access.hpp>
+
+#include "answers.hpp"
+
+namespace rota::http {
+namespace {
+
+/// Counts a request whose handler runs.
+class in_flight {
+public:
+    explicit in_flight(worker_counters& counters) noexcept : counters_(counters) {
+        counters_.requests_in_flight.add(1);
+    }
+    in_flight(const in_flight&) = delete;
+    in_flight& operator=(const in_flight&) = delete;
+    ~in_flight() { counters_.requests_in_flight.subtract(1); }
+
+private:
+    worker_counters& counters_;
+};
+
+} // namespace
+
+void responder::begin() {
+    arrived_ = place_.home.turn_time();
+    sent_before_ = on_.bytes_sent();
+    request_.emplace(on_.head(), on_.content(), &on_);
+    router_access::resolve(place_.routes, *request_, match_);
+    routed_ = true;
+}
+
+void responder::begin_unread() noexcept {
+    arrived_ = place_.home.turn_time();
+    sent_before_ = on_.bytes_sent();
+    routed_ = false;
+}
+
+bool responder::try_answer() {
+    const handler::plain* function = router_access::direct(match_);
+    const bool unrouted = match_.target == nullptr && router_access::plain_fallback(match_);
+    if (function == nullptr && !unrouted)
+        return false;
+    response answer = call(function);
+    if (!on_.try_send(answer)) {
+        ready_.emplace(std::move(answer));
+        return false;
+    }
+    account(answer.status());
+    return true;
+}
+
+/// What `function`, or the router for want of one, answers.
+response responder::call(const handler::plain* function) {
+    try {
+        return function != nullptr ? (*function)(*request_)
+                                   : router_access::fallback(*request_, match_);
+    } catch (...) {
+        return error_answer(failure_of(std::current_exception()));
+    }
+}
+
+task<exchange_end> responder::answer() {
+    on_.keep_head();
+    std::optional<response> answer = std::exchange(ready_, std::nullopt);
+    if (!answer) {
+        std::exception_ptr error;
+        try {
+            const in_flight counted(place_.counters);
+            response made = co_await router_access::dispatch(*request_, match_);
+            answer.emplace(std::move(made));
+        } catch (...) {
+            error = std::current_exception();
+        }
+        if (error)
+            answer.emplace(error_answer(failure_of(error)));
+    }
+    if (answer->streamed())
+        co_return co_await stream(&*answer);
+    if (answer->takes_over())
+        co_return co_await on_.hand_over(&*answer);
+    if (!on_.try_send(*answer))
+        co_await on_.send(&*answer);
+    account(answer->status());
+    co_return exchange_end::answered;
+}
+
+task<exchange_end> responder::stream(response* answer) {
+    exchange::streamed done;
+    {
+        const in_flight counted(place_.counters);
+        done = co_await on_.stream(answer);
+    }
+    if (!done.error) {
+        account(answer->status());
+        co_return exchange_end::answered;
+    }
+    const http_error what = failure_of(done.error);
+    if (done.begun) {
+        account(answer->status());
+        co_return exchange_end::cut;
+    }
+    const response instead = error_answer(what);
+    if (!on_.try_send(instead))
+        co_await on_.send(&instead);
+    account(instead.status());
+    co_return exchange_end::answered;
+}
+
+http_error responder::failure_of(const std::exception_ptr& error) {
+    return http::failure_of(error, *request_, place_.stop, on_.broken(), place_.hooks);
+}
+
+response responder::error_answer(const http_error& what) {
+    try {
+        const error_page* const page =
+            router_access::error_page_for(place_.routes, on_.head(), routed_ ? &match_ : nullptr);
+        return http::error_answer(page, what);
+    } catch (...) { // the client is to have an answer
+        report_page(std::current_exception(), place_.hooks);
+        const bool own = !what.content_type().empty(); // what is wrong with it, perhaps
+        return http::error_answer(nullptr, own ? http_error(what.status(), "") : what);
+    }
+}
+
+void responder::account(int status) {
+    answered_ = place_.home.now();
+    const auto took = answered_ - arrived_;
+    place_.counters.count_response(status, took);
+    if (place_.hooks == nullptr || !place_.hooks->on_access)
+        return;
+    const request_head& head = on_.head();
+    const std::string_view target = head.base != nullptr ? head.text(head.target) : "";
+    const std::string_view name = target.empty() ? "" : to_string(head.method);
+    place_.hooks->on_access({on_.peer(), name, target, status, on_.bytes_sent() - sent_before_,
+                             std::chrono::duration_cast<std::chrono::microseconds>(took)});
+}
+
+} // namespace rota::http

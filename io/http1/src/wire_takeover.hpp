@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include <rota/http/takeover.hpp>
+#include <rota/task.hpp>
+
+#include "wire.hpp"
+
+namespace rota::http {
+
+/// A client of HTTP/1.1 that is another protocol's now: its wire, with what that counts and bounds.
+class wire_takeover final : public takeover {
+public:
+    /// All of them outlive it.
+    wire_takeover(wire& client, const request& asked, const server_limits& limits,
+                  std::stop_token draining) noexcept;
+
+    [[nodiscard]] std::string_view buffered() const noexcept override;
+    void consume(std::size_t bytes) noexcept override;
+    task<bool> fill(io::deadline until = {}) override;
+    task<bool> fill_more(io::deadline until = {}) override;
+    [[nodiscard]] bool peer_closed() const noexcept override;
+    task<void> write(std::string_view bytes, io::deadline until = {}) override;
+    task<void> write_owned(std::string bytes, io::deadline until = {}) override;
+    bool try_write(std::string_view bytes) override;
+    task<void> flush(io::deadline until = {}) override;
+    [[nodiscard]] io::send_progress progress() const noexcept override;
+    void shutdown_write() noexcept override;
+    void abort() noexcept override;
+
+private:
+    wire& wire_;
+};
+
+} // namespace rota::http
