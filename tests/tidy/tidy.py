@@ -9,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-LINES_MAX = 400
+LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
 COLUMNS_MAX = 100
 CODE = {".cpp", ".hpp", ".h", ".c", ".py", ".sh", ".build", ".options"}
 NO_SUFFIX = {"build", "dev", "run", "pre-commit"}
 COMPILED = {"framework", "io", "apps", "tests", "bench", "examples"}
 AWAITING = {"framework", "io", "apps", "examples"}
-NOT_BY_MESON = {"consumer", "peers", "tidy"}  # folders whose sources something else compiles
+NOT_BY_MESON = {"compile", "consumer", "peers", "tidy"}  # folders whose sources something else compiles
 ROOMS = {
     # folder: (where its tests are, the include prefixes of the rooms it may see)
     "io/http_server": ("tests/io/http_server", {"rota/http/", "rota/io/", "rota/"}),
@@ -39,6 +40,9 @@ THIRD_PARTIES = {
 }
 # Lines of "path without suffix: path of the test that covers it", where that is not the same stem.
 COVERED_ELSEWHERE = "tests/tidy/covered_elsewhere.txt"
+NO_FUNCTION = re.compile(
+    r"(template <.*?> *(requires .*)?)?(class|struct|union|enum|extern|TEST_CASE)\b"
+)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -74,6 +78,27 @@ def text_problems(path, text):
             yield number, "white space at the end of the line"
         if "\t" in line:
             yield number, "tab"
+
+
+def function_problems(text):
+    """Functions that do not fit a screen: those that begin in the first column."""
+    head, begin, inside = "", 0, False
+    for number, line in enumerate(text.split("\n"), 1):
+        if inside:
+            function = "(" in head and not NO_FUNCTION.match(head)
+            data = "(" not in head and not NO_FUNCTION.match(head)
+            if line.startswith("}") or data and line.endswith("};"):
+                length = number - begin + 1
+                if function and length > FUNCTION_LINES_MAX:
+                    yield begin, f"a function of {length} lines; at most {FUNCTION_LINES_MAX}"
+                inside, head = False, ""
+        elif not line or line[0] in "}/#" or line.endswith(";"):
+            head = ""
+        else:
+            begin = begin if head else number
+            head += line + " "
+            inside = line.endswith("{") and not line.startswith("namespace")
+            head = "" if line.startswith("namespace") else head
 
 
 def include_problems(path, text):
@@ -197,6 +222,8 @@ def problems(root):
         yield from ((path, line, what) for line, what in text_problems(path, text))
         if path.suffix in {".cpp", ".hpp"}:
             yield from ((path, line, what) for line, what in include_problems(path, text))
+            if path.parts[0] != "tests":  # tables are long
+                yield from ((path, line, what) for line, what in function_problems(text))
             if path.parts[0] in AWAITING:
                 yield from ((path, line, what) for line, what in await_problems(text))
     elsewhere, wrong = covered_elsewhere(files, root)

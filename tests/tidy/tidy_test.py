@@ -38,11 +38,14 @@ class Tidy(unittest.TestCase):
         self.assertTrue(lines[0].startswith(name + ":"), lines)
         self.assertIn(what, lines[0])
 
+    def finds_nothing(self, name, text):
+        self.assertEqual(findings({name: text}), [])
+
     def test_nothing_in_order(self):
         self.assertEqual(findings({}), [])
 
     def test_long_file(self):
-        self.finds("io/src/a.cpp", "\n" * 401, "401 lines")
+        self.finds("io/src/a.cpp", "\n" * 501, "501 lines")
 
     def test_long_line(self):
         self.finds("io/src/a.cpp", "//" + "x" * 99 + "\n", "101 columns")
@@ -55,6 +58,17 @@ class Tidy(unittest.TestCase):
 
     def test_missing_newline(self):
         self.finds("io/src/a.cpp", "int a;", "no newline")
+
+    def test_long_function(self):
+        long = "void a(int b,\n       int c) {\n" + "    b();\n" * 68 + "}\n"
+        self.finds("io/src/a.cpp", long, "a function of 71 lines")
+        self.finds("io/src/a.cpp", "int d;\n\n" + long, "a function of 71 lines")
+
+    def test_what_is_no_long_function(self):
+        lines = "    b();\n" * 90
+        self.finds_nothing("io/src/a.cpp", "void a() {\n" + "    b();\n" * 68 + "}\n")
+        self.finds_nothing("io/src/a.cpp", "template <class T>\nclass a final {\n" + lines + "};\n")
+        self.finds_nothing("io/src/a.cpp", "const table all = {\n" + lines + "};\n")
 
     def test_include_upwards(self):
         self.finds("io/src/a.cpp", "#include <rota/http/b.hpp>\n", "downwards only")

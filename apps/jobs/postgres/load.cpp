@@ -70,16 +70,8 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
              [&](postgres_values& v) { v.add(std::uint64_t{what.take_max}).add(what.take_bytes); });
         take_jobs();
     }
-    if (what.list) {
-        send(sql::list_jobs, [&](postgres_values& v) {
-            v.add(static_cast<std::int64_t>(what.list->state))
-                .add(std::int64_t{what.list->after.rank})
-                .add(what.list->after.id)
-                .add(std::uint64_t{what.list->limit + 1})
-                .add(std::uint64_t{what.list->payload_bytes_max});
-        });
-        take_jobs();
-    }
+    if (what.list)
+        ask_for_list(name, *what.list);
     if (what.oldest) {
         send(sql::oldest_jobs, no_more);
         take_jobs();
@@ -104,6 +96,18 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         send(sql::lock_slice, [](postgres_values& v) { v.add(std::uint64_t{removed_at_once}); });
         take_jobs();
     }
+}
+
+void postgres_load::ask_for_list(const std::string& name, const list_request& what) {
+    postgres_values values;
+    values.add(std::string_view(name))
+        .add(static_cast<std::int64_t>(what.state))
+        .add(std::int64_t{what.after.rank})
+        .add(what.after.id)
+        .add(std::uint64_t{what.limit + 1})
+        .add(std::uint64_t{what.payload_bytes_max});
+    over_.send(sql::list_jobs.name, values);
+    take_jobs();
 }
 
 /// Those of a state may be fewer than a step removes: then those of the next follow.
