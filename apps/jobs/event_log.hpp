@@ -11,7 +11,7 @@
 #include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
 
-#include "store.hpp"
+#include "job_types.hpp"
 
 namespace jobs {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "store.hpp"
+#include "job_types.hpp"
 
 namespace jobs {
 

@@ -1,275 +1,26 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rota/task.hpp>
 
+#include "job_types.hpp"
+#include "store_error.hpp"
 #include "store_health.hpp"
 
 namespace jobs {
 
-/// Milliseconds since the beginning of 1970, UTC. Who calls says what time it is: a store reads no
-/// clock, so what it does depends on nothing but its calls.
-using time_ms = std::int64_t;
-inline constexpr time_ms never = INT64_MAX;
-
-/// The store cannot do its work now: why, for the caller. What was asked for has not been done.
-class store_error : public std::runtime_error {
-public:
-    explicit store_error(const std::string& why, store_fault kind = store_fault::failed)
-        : std::runtime_error(why), kind_(kind) {}
-    [[nodiscard]] store_fault kind() const noexcept { return kind_; }
-
-private:
-    store_fault kind_;
-};
-
-/// An error for another thread. Copies of an exception share its text, so none may be left behind
-/// on this thread once the other has it.
-template <class Error = store_error, class... More>
-[[nodiscard]] std::exception_ptr failure(const std::string& why, More... more) noexcept {
-    try {
-        return std::make_exception_ptr(Error(why, more...));
-    } catch (...) { // no memory for the words
-        return std::current_exception();
-    }
-}
-
-/// queued: may be taken; delayed: not before its time; in_progress: a consumer has a lease of it;
-/// dead: has failed too often.
-enum class job_state : std::uint8_t { queued, delayed, in_progress, dead };
-
-/// How the last attempt at a job has failed. Kept in stores as these numbers.
-enum class job_cause : std::uint8_t {
-    none,        ///< it has not
-    failed,      ///< its consumer gave it back
-    lease_ended, ///< nobody said anything in time
-    abandoned,   ///< its consumer had gone before it was told
-};
-
-inline constexpr int priority_max = 9;
-
-struct new_job {
-    std::string key;
-    std::string payload; ///< JSON without white space
-    std::int64_t delay_ms = 0;
-    int priority = 0; ///< 0 to 9; 9 is taken first
-};
-
-/// What a client calls one try to add, so that it can repeat it: the same token with the same
-/// content (by its fingerprint) is the same try.
-struct idempotency {
-    std::string token;
-    std::uint64_t fingerprint = 0;
-};
-
-enum class add_outcome : std::uint8_t {
-    added,
-    duplicate,       ///< `id` and `state` are those of the job that is there
-    full,            ///< the queue has as many jobs as it may have
-    too_large,       ///< the payload, for this queue
-    too_many_queues, ///< this would have been a new one
-    replayed,        ///< the answer to an earlier try with the same token
-    mismatched,      ///< the token was used for something else
-    out_of_ids,      ///< the queue has given out all that it has
-};
-struct add_result {
-    add_outcome outcome = add_outcome::added;
-    std::uint64_t id = 0;
-    job_state state = job_state::queued;
-};
-
-/// What one consumer would like.
-struct take_request {
-    std::size_t max = 1;
-    std::int64_t lease_ms = 0; ///< 0: what the queue is set to
-};
-struct taken_job {
-    std::uint64_t id = 0;
-    std::string key;
-    std::string payload;
-    std::uint32_t attempt = 0; ///< from 1
-    std::string lease_id;
-    time_ms lease_expires_at = 0;
-};
-
-struct retry {
-    std::string lease_id;
-    std::optional<std::int64_t> delay_ms{}; ///< not said: as the queue is set to
-    std::string error{};                    ///< kept with the job; empty: none
-    bool operator==(const retry&) const = default;
-};
-struct settle_result {
-    std::size_t acked = 0;
-    std::size_t retried = 0;
-    std::vector<std::string> lost{}; ///< leases that had ended, or never were
-};
-
-struct lease_end {
-    std::string lease_id;
-    time_ms expires_at = 0;
-};
-struct extend_result {
-    std::vector<lease_end> leases{};
-    std::vector<std::string> lost{};
-};
-
-/// When a job is given out again that has failed several times in a row (backoff.hpp). What is not
-/// said is as usual.
-struct backoff_settings {
-    std::optional<std::uint32_t> after{};        ///< failures in a row, it is there again at once
-    std::optional<std::int64_t> initial_ms{};    ///< after one more
-    std::optional<std::uint32_t> factor_milli{}; ///< for each one more; in thousandths
-    std::optional<std::int64_t> max_ms{};
-    bool operator==(const backoff_settings&) const = default;
-};
-/// 0 stands for the store's default.
-struct queue_settings {
-    std::uint64_t max_jobs = 0;
-    std::uint32_t max_attempts = 0; ///< 0: no limit
-    std::int64_t lease_ms = 0;
-    std::uint64_t payload_bytes_max = 0;
-    bool paused = false;
-    backoff_settings backoff{};
-    bool operator==(const queue_settings&) const = default;
-};
-struct queue_counts {
-    std::uint64_t queued = 0;
-    std::uint64_t delayed = 0;
-    std::uint64_t in_progress = 0;
-    std::uint64_t dead = 0;
-    std::uint64_t added = 0;         ///< so far; so are those that follow
-    std::uint64_t completed = 0;     ///< acknowledged
-    std::uint64_t failures = 0;      ///< given back, expired or abandoned
-    std::uint64_t expired = 0;       ///< those of them whose lease had ended
-    std::uint64_t duplicates = 0;    ///< refused, being there already
-    std::int64_t queued_ms = 0;      ///< how long jobs had to wait, in all, until they were taken
-    std::int64_t in_progress_ms = 0; ///< how long leases were held, in all
-    bool operator==(const queue_counts&) const = default;
-};
-struct queue_info {
-    std::string name;
-    queue_settings settings;
-    queue_counts counts;
-    std::optional<time_ms> oldest; ///< when the oldest of the queued was added
-};
-
-struct queues_request {
-    std::string after{}; ///< only those whose names come behind it, by their bytes
-    std::size_t limit = 10'000;
-    bool operator==(const queues_request&) const = default;
-};
-struct queue_list {
-    std::vector<queue_info> queues;
-    bool more = false;
-};
-
-struct job_info {
-    std::uint64_t id = 0;
-    std::string key;
-    std::string payload;
-    job_state state = job_state::queued;
-    int priority = 0;
-    std::uint32_t attempts = 0;
-    std::uint32_t duplicates = 0;
-    time_ms added_at = 0;
-    time_ms due_at = 0; ///< the end of the lease or of the delay; 0: neither
-    std::int64_t queued_ms = 0;
-    std::int64_t in_progress_ms = 0;
-    std::string error{}; ///< of the last retry that told one
-    job_cause cause = job_cause::none;
-    time_ms since = 0; ///< in this state
-};
-
-/// A place in the order in which jobs are taken. Places do not change, so a list can be continued
-/// from one whatever has become of its job.
-struct position {
-    std::uint8_t rank = 0; ///< 9 - priority
-    std::uint64_t id = 0;  ///< 0: before all others of that rank
-    auto operator<=>(const position&) const = default;
-};
-struct list_request {
-    job_state state = job_state::queued;
-    position after{};
-    std::size_t limit = 100;
-    std::size_t payload_bytes_max = 4'194'304; ///< a list ends early where they add up to this
-};
-struct job_list {
-    std::vector<job_info> jobs;
-    bool more = false;
-};
-
-enum class revive_outcome : std::uint8_t { revived, unknown, duplicate };
-struct revive_result {
-    revive_outcome outcome = revive_outcome::revived;
-    std::uint64_t id = 0; ///< with duplicate: this and `state` are those of the job that is there
-    job_state state = job_state::queued;
-};
-
-enum class removal : std::uint8_t { removed, unknown, in_progress };
-/// How many jobs a slice of a queue's removal is about.
-inline constexpr std::size_t removed_at_once = 500;
-struct removed_queue {
-    removal outcome = removal::removed;
-    bool more = false; ///< there are jobs left: to be called again
-};
-
-enum class dead_action : std::uint8_t { revive, remove };
-/// What is to become of the dead of a queue: of those among them to which all applies that is said.
-struct dead_request {
-    dead_action action = dead_action::revive;
-    std::optional<std::vector<std::uint64_t>> ids{};
-    std::optional<time_ms> before{};   ///< failed before that time
-    job_cause cause = job_cause::none; ///< none: any
-    /// Without ids: where to go on, and how many are looked at, whether it applies to them or not.
-    position after{};
-    std::size_t limit = 500;
-};
-struct dead_result {
-    std::uint64_t done = 0;
-    std::uint64_t duplicates = 0; ///< stay dead: their keys are there again
-    position after{};             ///< the last that was looked at
-    bool more = false;            ///< behind that
-};
-
-enum class change_kind : std::uint8_t {
-    added,
-    taken,
-    completed,
-    retried,   ///< given back by its consumer
-    expired,   ///< the lease has ended
-    abandoned, ///< its consumer had gone before it was told
-    died,      ///< has failed too often
-    due,       ///< its delay is over
-    extended,
-    deleted,
-    revived, ///< from the dead
-    purged,
-    paused,
-    resumed,
-    configured,
-    removed, ///< the queue, with all that was in it
-};
-/// Something that has happened to a queue or to one job of it.
-struct change {
-    change_kind kind = change_kind::added;
-    std::shared_ptr<const std::string> queue;
-    std::uint64_t id = 0; ///< 0: of the queue
-    std::uint32_t attempt = 0;
-    time_ms at = 0;
-    time_ms due = 0; ///< after this pass_time() is wanted for it; 0: not
-    /// How long the job had been in the state that it has left; -1: it has left none, or another
-    /// server has told of it.
-    std::int64_t spent_ms = -1;
-};
+class ledger;
+class store_step;
 
 /// Is told of changes once they are in force (in a durable store: on disk), in their order.
 class store_listener {
@@ -305,7 +56,7 @@ public:
 
     /// Who is told of changes from now on; null: nobody. Who was told before is told no more when
     /// this returns.
-    virtual void listen(store_listener* to) noexcept = 0;
+    void listen(store_listener* to) noexcept;
     /// What becomes of its calls.
     [[nodiscard]] store_health& health() noexcept { return health_; }
 
@@ -313,75 +64,88 @@ public:
     /// for many jobs, unless it is done on the spot.
     [[nodiscard]] virtual std::size_t add_bytes() const noexcept { return 65'536; }
     /// One result for each job, in order. A token is for a single job.
-    virtual rota::task<std::vector<add_result>> add(std::string queue, std::vector<new_job> jobs,
-                                                    std::optional<idempotency> token,
-                                                    time_ms now) = 0;
+    rota::task<std::vector<add_result>> add(std::string queue, std::vector<new_job> jobs,
+                                            std::optional<idempotency> token, time_ms now);
     /// Jobs for consumers, in their order: to each as many as there are, up to its max.
-    virtual rota::task<std::vector<std::vector<taken_job>>>
-    take(std::string queue, std::vector<take_request> wanted, time_ms now) = 0;
-    virtual rota::task<settle_result> settle(std::string queue, std::vector<std::string> acks,
-                                             std::vector<retry> retries, time_ms now) = 0;
+    rota::task<std::vector<std::vector<taken_job>>>
+    take(std::string queue, std::vector<take_request> wanted, time_ms now);
+    rota::task<settle_result> settle(std::string queue, std::vector<std::string> acks,
+                                     std::vector<retry> retries, time_ms now);
     /// Leases end `lease_ms` from now; 0: as the queue is set to.
-    virtual rota::task<extend_result> extend(std::string queue, std::vector<std::string> leases,
-                                             std::int64_t lease_ms, time_ms now) = 0;
+    rota::task<extend_result> extend(std::string queue, std::vector<std::string> leases,
+                                     std::int64_t lease_ms, time_ms now);
     /// Jobs that did not reach their consumer go back, some time soon; `sent`: they may have, so
     /// that it counts as an attempt. Does not wait, and cannot fail: at worst the leases end by
     /// themselves.
-    virtual void put_back(std::string queue, std::vector<std::string> leases, bool sent,
-                          time_ms now) noexcept = 0;
+    void put_back(std::string queue, std::vector<std::string> leases, bool sent,
+                  time_ms now) noexcept;
     /// Ends what ends by now; when it is wanted for the next, or never.
-    virtual rota::task<time_ms> pass_time(time_ms now) = 0;
+    rota::task<time_ms> pass_time(time_ms now);
     /// Returns if jobs could be added now, as far as that can be told with little effort.
-    virtual rota::task<void> probe(time_ms now) = 0;
+    rota::task<void> probe(time_ms now);
 
-    virtual rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) = 0;
+    rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now);
     /// Who holds that key: first the job that is there, then the dead, the latest first. Ends early
     /// where their payloads add up to those of a list.
-    virtual rota::task<job_list> find_key(std::string queue, std::string key, std::size_t limit,
-                                          time_ms now) = 0;
+    rota::task<job_list> find_key(std::string queue, std::string key, std::size_t limit,
+                                  time_ms now);
     /// Queues by name.
-    virtual rota::task<queue_list> queues(queues_request what, time_ms now) = 0;
-    virtual rota::task<job_list> list(std::string queue, list_request what, time_ms now) = 0;
-    virtual rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,
-                                                     time_ms now) = 0;
+    rota::task<queue_list> queues(queues_request what, time_ms now);
+    rota::task<job_list> list(std::string queue, list_request what, time_ms now);
+    rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id, time_ms now);
     /// False if there is no such job. Who has a lease of it loses that.
-    virtual rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now) = 0;
+    rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now);
     /// False if there are too many queues.
-    virtual rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) = 0;
+    rota::task<bool> configure(std::string queue, queue_settings to, time_ms now);
     /// As configure(), of one setting.
-    virtual rota::task<bool> pause(std::string queue, bool paused, time_ms now) = 0;
+    rota::task<bool> pause(std::string queue, bool paused, time_ms now);
     /// Removes everything that is not in progress; how many jobs that were. The one call that is
     /// many steps, so that others need not wait for all of it: each removes some, and is in force
     /// whatever becomes of the next. What is added meanwhile stays, but where ids are drawn before
     /// jobs are there (PostgreSQL): what others were adding as it began may go or stay. What is
     /// given back meanwhile may go or stay. Is told of at its end.
-    virtual rota::task<std::uint64_t> purge(std::string queue, time_ms now) = 0;
+    rota::task<std::uint64_t> purge(std::string queue, time_ms now);
     /// Puts a dead job back to its place, as if it had never been tried.
-    virtual rota::task<revive_result> retry_dead(std::string queue, std::uint64_t id,
-                                                 time_ms now) = 0;
+    rota::task<revive_result> retry_dead(std::string queue, std::uint64_t id, time_ms now);
     /// Removes a slice of what a queue holds, and the queue with its settings once it holds
     /// nothing. From the first slice on it is paused. Refused while jobs are in progress, unless it
     /// is `forced`: their leases are lost then.
-    virtual rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now) = 0;
+    rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now);
     /// A slice of the dead, revived as by retry_dead() or removed; the caller asks for the next
     /// one.
-    virtual rota::task<dead_result> settle_dead(std::string queue, dead_request what,
-                                                time_ms now) = 0;
+    rota::task<dead_result> settle_dead(std::string queue, dead_request what, time_ms now);
+
+protected:
+    /// Takes a step. True: its done() will be called, on any thread. False: it has been done, with
+    /// `error` set if it failed, and done() is not called.
+    virtual bool submit(store_step& what, std::exception_ptr& error) = 0;
+    /// Takes a step back that has not begun: true, and done() will not be called.
+    virtual bool withdraw(store_step&) noexcept { return false; }
+    /// How long a step waits for its beginning before it has failed; 0: for as long as that takes.
+    [[nodiscard]] virtual std::chrono::steady_clock::duration begin_within() const noexcept {
+        return {};
+    }
+    /// Somebody would have taken jobs of that queue, and there were none.
+    virtual void wish(const std::string& queue) noexcept { (void)queue; }
+
+    /// Tells the listener of changes, which are in force.
+    void tell(const std::vector<change>& what) noexcept;
+    void tell_to_look(const std::string& queue, time_ms due) noexcept;
 
 private:
-    store_health health_;
-};
+    template <class Operation>
+    class call;
+    class detached;
+    template <class Operation>
+    using result_of = decltype(std::declval<Operation&>().run(std::declval<ledger&>()));
+    template <class Call>
+    static rota::task<typename Call::result> done(Call* of);
+    template <class Operation>
+    rota::task<result_of<Operation>> perform(Operation what);
 
-/// What every store of this program is made with.
-struct store_limits {
-    std::uint64_t jobs_max = 10'000'000; ///< of one queue, the dead included
-    std::size_t queues_max = 10'000;     ///< more are refused
-    /// Of all queues, where they are in memory: then every queue is full.
-    std::uint64_t memory_bytes_max = UINT64_MAX;
-    std::int64_t lease_ms = 30'000;          ///< of a queue that is not set to another
-    std::size_t take_bytes_max = 16'777'216; ///< payloads given to one consumer at once
-    std::int64_t token_kept_ms = 86'400'000; ///< how long an idempotency token holds
-    std::size_t tokens_max = 1'000'000;      ///< of all queues; the oldest go first
+    store_health health_;
+    std::mutex listener_lock_; // guards what follows; held while it is told
+    store_listener* listener_ = nullptr;
 };
 
 } // namespace jobs

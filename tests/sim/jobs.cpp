@@ -20,7 +20,7 @@ public:
     using memory_store::memory_store;
 
 private:
-    bool submit(step& what, std::exception_ptr& error) override {
+    bool submit(jobs::store_step& what, std::exception_ptr& error) override {
         const memory::scarce here;
         return memory_store::submit(what, error);
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "jobs/store.hpp"
+#include "jobs/job_types.hpp"
 
 namespace jobs {
 

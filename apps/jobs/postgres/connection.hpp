@@ -10,7 +10,7 @@
 #include <rota/io/context.hpp>
 #include <rota/task.hpp>
 
-#include "jobs/store.hpp"
+#include "jobs/store_error.hpp"
 #include "values.hpp"
 
 struct pg_conn;

@@ -16,7 +16,7 @@
 #include <rota/task.hpp>
 
 #include "connection.hpp"
-#include "jobs/store.hpp"
+#include "jobs/job_types.hpp"
 
 namespace jobs {
 

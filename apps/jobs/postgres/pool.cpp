@@ -74,7 +74,8 @@ void postgres_pool::stop_routines() noexcept {
 
 // --- Steps ---
 
-bool postgres_pool::submit(postgres_step& what, std::exception_ptr& error) {
+bool postgres_pool::submit(store_step& what, std::exception_ptr& error) {
+    const postgres_step step(what);
     {
         const std::lock_guard guard(lock_);
         if (serving_ == 0 || ending_) {
@@ -85,16 +86,16 @@ bool postgres_pool::submit(postgres_step& what, std::exception_ptr& error) {
             error = failure(refusal_, store_fault::unreachable);
             return false;
         }
-        waiting_[static_cast<std::size_t>(what.kind())].push_back({next_number_++, &what});
+        waiting_[static_cast<std::size_t>(step.kind)].push_back({next_number_++, step});
     }
     work_.notify();
     return true;
 }
 
-bool postgres_pool::withdraw(postgres_step& what) noexcept {
+bool postgres_pool::withdraw(const store_step& what) noexcept {
     const std::lock_guard guard(lock_);
-    auto& kind = waiting_[static_cast<std::size_t>(what.kind())];
-    return std::erase_if(kind, [&](const entry& e) { return e.step == &what; }) != 0;
+    auto& kind = waiting_[static_cast<std::size_t>(kind_of(what.what()))];
+    return std::erase_if(kind, [&](const entry& e) { return e.step.call == &what; }) != 0;
 }
 
 /// What has waited longest, and what can be done together with it; makes the connection busy.
@@ -110,34 +111,34 @@ postgres_pool::steps postgres_pool::next_batch() {
         return batch;
     std::size_t weight = 0;
     do {
-        weight += oldest->front().step->weight();
+        weight += oldest->front().step.weight;
         if (!batch.empty() && weight > weight_max)
             break;
         batch.push_back(oldest->front().step);
         oldest->pop_front();
-    } while (!oldest->empty() && joins(batch.front()->kind()));
+    } while (!oldest->empty() && joins(batch.front().kind));
     ++busy_;
     return batch;
 }
 
 /// Steps that have not been done because of their connection.
-void postgres_pool::put_back(const steps& batch, const std::string& why) noexcept {
+void postgres_pool::put_back(steps batch, const std::string& why) noexcept {
     steps hopeless;
     const auto now = std::chrono::steady_clock::now();
     {
         const std::lock_guard guard(lock_);
         for (auto each = batch.rbegin(); each != batch.rend(); ++each) {
             // All connections may have been broken by the same restart of the server.
-            if (++(*each)->broken > static_cast<int>(how_.connections) + 2 || ending_ ||
-                now >= (*each)->begins_by()) {
+            if (++each->broken > static_cast<int>(how_.connections) + 2 || ending_ ||
+                now >= each->begins_by()) {
                 hopeless.push_back(*each);
             } else {
-                waiting_[static_cast<std::size_t>((*each)->kind())].push_front({0, *each});
+                waiting_[static_cast<std::size_t>(each->kind)].push_front({0, *each});
             }
         }
     }
-    for (postgres_step* const each : hopeless)
-        each->done(failure(why, store_fault::unreachable));
+    for (const postgres_step& each : hopeless)
+        each.call->done(failure(why, store_fault::unreachable));
     work_.notify();
 }
 
@@ -149,7 +150,7 @@ void postgres_pool::refuse_all(const std::string& why) noexcept {
     }
     for (const auto& kind : all) {
         for (const entry& each : kind)
-            each.step->done(failure(why, store_fault::unreachable));
+            each.step.call->done(failure(why, store_fault::unreachable));
     }
 }
 
@@ -313,8 +314,8 @@ rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_
     }
     if (apart) { // the step at fault fails alone
         for (std::size_t i = 0; i < batch.size(); ++i) {
-            if (std::chrono::steady_clock::now() >= batch[i]->until()) {
-                batch[i]->done(failure(why));
+            if (std::chrono::steady_clock::now() >= batch[i].until) {
+                batch[i].call->done(failure(why));
                 continue;
             }
             {
@@ -325,15 +326,15 @@ rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_
             co_await std::move(doing);
         }
     } else if (lost) {
-        put_back(batch, why);
+        put_back(std::move(batch), why);
     } else {
-        for (postgres_step* const each : batch) {
+        for (const postgres_step& each : batch) {
             if (why.empty()) {
-                each->done(nullptr);
+                each.call->done(nullptr);
             } else if (unknown) {
-                each->done(failure<outcome_unknown>(why));
+                each.call->done(failure<outcome_unknown>(why));
             } else {
-                each->done(failure(why));
+                each.call->done(failure(why));
             }
         }
     }

@@ -51,16 +51,16 @@ public:
     postgres_pool& operator=(const postgres_pool&) = delete;
 
     /// True: done() will be called, on any thread. False: it has not been done because of `error`.
-    bool submit(postgres_step& what, std::exception_ptr& error);
+    bool submit(store_step& what, std::exception_ptr& error);
     /// Takes a step back that has not begun: true, and done() will not be called.
-    bool withdraw(postgres_step& what) noexcept;
+    bool withdraw(const store_step& what) noexcept;
 
 private:
     struct entry {
         std::uint64_t number;
-        postgres_step* step;
+        postgres_step step;
     };
-    using steps = std::vector<postgres_step*>;
+    using steps = std::vector<postgres_step>;
 
     void stop_routines() noexcept;
     rota::task<void> serve(std::size_t index);
@@ -68,7 +68,7 @@ private:
     rota::task<void> connect(postgres_connection* over);
     rota::task<void> do_together(postgres_connection* over, postgres_session* session, steps batch);
     [[nodiscard]] steps next_batch();
-    void put_back(const steps& batch, const std::string& why) noexcept;
+    void put_back(steps batch, const std::string& why) noexcept;
     [[nodiscard]] bool may_try(bool& leads) noexcept;
     rota::task<bool> try_to_connect(postgres_connection* over);
     void connected(bool led) noexcept;

@@ -100,10 +100,10 @@ bool postgres_session::crowded(const postgres_needs& needs, const postgres_table
 
 // --- One transaction ---
 
-rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<postgres_step*>* steps,
+rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<postgres_step>* steps,
                                                                 const postgres_needs* needs,
                                                                 bool due_ended) {
-    const step_kind kind = steps->front()->kind();
+    const step_kind kind = steps->front().kind;
     const bool reading = kind == step_kind::reading || kind == step_kind::looks;
     postgres_load loaded(over_);
     loaded.ask_for(*needs, !due_ended && looks_for_due(kind), crowded_);
@@ -123,8 +123,8 @@ rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<post
     store_limits limits = limits_;
     limits.queues_max = 0; // those that may be made have been made
     ledger rules(loaded.rows(), limits, lease_ids_);
-    for (postgres_step* const each : *steps)
-        each->run(rules);
+    for (const postgres_step& each : *steps)
+        each.call->run(rules, true);
     rules.flush();
     if (reading)
         co_return verdict::done; // another session ends what else is due
@@ -186,15 +186,15 @@ postgres_session::prepare(verdict asked, const postgres_needs* needs, std::size_
     co_return verdict::done;
 }
 
-rota::task<void> postgres_session::run(std::vector<postgres_step*> steps) {
+rota::task<void> postgres_session::run(std::vector<postgres_step> steps) {
     postgres_needs needs;
-    for (const postgres_step* const each : steps)
-        each->need(needs);
+    for (const postgres_step& each : steps)
+        needs.include(each.call->what(), limits_);
     refused_.clear();
     // A step may have been put off for long: each still gets what it needs.
     until_ = std::chrono::steady_clock::time_point::max();
-    for (const postgres_step* const each : steps)
-        until_ = std::min(until_, each->until());
+    for (const postgres_step& each : steps)
+        until_ = std::min(until_, each.until);
     until_ = std::max(until_, std::chrono::steady_clock::now() + step_needs);
     over_.set_deadline(until_);
     co_await plan_anew();

@@ -47,7 +47,7 @@ public:
     /// Does the steps, of one kind, and tells; done() is left to the caller. Throws, nothing having
     /// been done: connection_lost, statement_refused, not_together, store_error; else
     /// outcome_unknown.
-    rota::task<void> run(std::vector<postgres_step*> steps);
+    rota::task<void> run(std::vector<postgres_step> steps);
 
 private:
     enum class verdict : std::uint8_t {
@@ -58,7 +58,7 @@ private:
         conflict,    ///< others were in the way
     };
     rota::task<verdict> guard(rota::task<verdict> transaction);
-    rota::task<verdict> attempt(std::vector<postgres_step*>* steps, const postgres_needs* needs,
+    rota::task<verdict> attempt(std::vector<postgres_step>* steps, const postgres_needs* needs,
                                 bool due_ended);
     rota::task<verdict> commit(postgres_table* rows, time_ms now, bool* committing);
     rota::task<verdict> prepare(verdict asked, const postgres_needs* needs, std::size_t steps);

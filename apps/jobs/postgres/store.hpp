@@ -1,9 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <exception>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,50 +34,14 @@ public:
     /// Does what has been submitted, if that can be done within some seconds. Not from a routine.
     ~postgres_store() override;
 
-    void listen(store_listener* to) noexcept override;
-    rota::task<std::vector<add_result>> add(std::string queue, std::vector<new_job> jobs,
-                                            std::optional<idempotency> token, time_ms now) override;
-    rota::task<std::vector<std::vector<taken_job>>>
-    take(std::string queue, std::vector<take_request> wanted, time_ms now) override;
-    rota::task<settle_result> settle(std::string queue, std::vector<std::string> acks,
-                                     std::vector<retry> retries, time_ms now) override;
-    rota::task<extend_result> extend(std::string queue, std::vector<std::string> leases,
-                                     std::int64_t lease_ms, time_ms now) override;
-    void put_back(std::string queue, std::vector<std::string> leases, bool sent,
-                  time_ms now) noexcept override;
-    rota::task<time_ms> pass_time(time_ms now) override;
-    rota::task<void> probe(time_ms now) override;
-    rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now) override;
-    rota::task<queue_list> queues(queues_request what, time_ms now) override;
-    rota::task<job_list> list(std::string queue, list_request what, time_ms now) override;
-    rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id,
-                                             time_ms now) override;
-    rota::task<job_list> find_key(std::string queue, std::string key, std::size_t limit,
-                                  time_ms now) override;
-    rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now) override;
-    rota::task<bool> configure(std::string queue, queue_settings to, time_ms now) override;
-    rota::task<bool> pause(std::string queue, bool paused, time_ms now) override;
-    rota::task<std::uint64_t> purge(std::string queue, time_ms now) override;
-    rota::task<revive_result> retry_dead(std::string queue, std::uint64_t id, time_ms now) override;
-    rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now) override;
-    rota::task<dead_result> settle_dead(std::string queue, dead_request what, time_ms now) override;
-
 private:
-    template <class Need, class Work>
-    class call;
-    class detached;
-    template <class Call>
-    static rota::task<typename Call::result> done(Call* of);
-    template <class Need, class Work>
-    rota::task<std::invoke_result_t<Work&, ledger&>> perform(step_kind kind, std::size_t weight,
-                                                             time_ms now, Need need, Work work);
+    bool submit(store_step& what, std::exception_ptr& error) override;
+    bool withdraw(store_step& what) noexcept override;
+    [[nodiscard]] std::chrono::steady_clock::duration begin_within() const noexcept override;
+    void wish(const std::string& queue) noexcept override;
     void told(const std::vector<change>& what) noexcept override;
     void may_have_jobs(const std::string& queue) noexcept override;
     void ends_first(const std::string& queue, time_ms due) noexcept override;
-
-    const store_limits limits_;
-    std::mutex listener_lock_; // guards what follows; held while it is told
-    store_listener* listener_ = nullptr;
 
     // In this order: each uses what is above it.
     std::atomic<bool> reachable_{false};

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "jobs/store.hpp"
+#include "jobs/job_types.hpp"
 
 namespace jobs {
 

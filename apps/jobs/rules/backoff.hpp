@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "jobs/store.hpp"
+#include "jobs/job_types.hpp"
 
 namespace jobs {
 

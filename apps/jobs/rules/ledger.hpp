@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "jobs/store.hpp"
+#include "jobs/job_types.hpp"
 #include "random_id.hpp"
 #include "table.hpp"
 

@@ -1,15 +1,17 @@
 #include "memory_store.hpp"
 
+#include "step.hpp"
+
 namespace jobs {
 
-bool memory_store::submit(step& what, std::exception_ptr& error) {
+bool memory_store::submit(store_step& what, std::exception_ptr& error) {
     const std::lock_guard guard(lock_);
     try {
         if (stale_) {
             rules_.reload();
             stale_ = false;
         }
-        what.run(rules_);
+        what.run(rules_, false);
         rules_.flush();
         rows_.commit();
         tell(rules_.take_changes());

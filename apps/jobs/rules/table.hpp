@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jobs/store.hpp"
+#include "jobs/job_types.hpp"
 
 namespace jobs {
 

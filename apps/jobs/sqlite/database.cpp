@@ -7,7 +7,7 @@
 
 #include <sqlite3.h>
 
-#include "jobs/store.hpp"
+#include "jobs/store_error.hpp"
 
 namespace jobs {
 namespace {

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "jobs/rules/step.hpp"
+
 namespace jobs {
 namespace {
 
@@ -32,7 +34,7 @@ sqlite_store::~sqlite_store() {
     thread_.join();
 }
 
-bool sqlite_store::submit(step& what, std::exception_ptr&) {
+bool sqlite_store::submit(store_step& what, std::exception_ptr&) {
     bool first = false;
     {
         const std::lock_guard guard(lock_);
@@ -50,7 +52,7 @@ void sqlite_store::work() {
     } else {
         make_room(); // it begins on a full disk, perhaps with what another process has given up
     }
-    std::vector<step*> gathered;
+    std::vector<store_step*> gathered;
     for (;;) {
         bool ending = false;
         {
@@ -76,9 +78,9 @@ void sqlite_store::do_all(steps all) noexcept {
         std::size_t count = 0;
         std::uint64_t bytes = 0;
         do {
-            bytes += all[count]->nature().adds_bytes;
+            bytes += all[count]->adds_bytes();
             ++count;
-        } while (count < all.size() && bytes + all[count]->nature().adds_bytes <= bytes_max);
+        } while (count < all.size() && bytes + all[count]->adds_bytes() <= bytes_max);
         do_together(all.first(count));
         all = all.subspan(count);
     }
@@ -88,14 +90,14 @@ void sqlite_store::do_together(steps all) noexcept {
     if (!full_) {
         const outcome of = attempt(all);
         const bool looks_only =
-            std::ranges::all_of(all, [](const step* each) { return each->nature().probes; });
+            std::ranges::all_of(all, [](const store_step* each) { return each->probes(); });
         if (of.why.empty() || of.kind != store_fault::full || looks_only) {
             answer(all, of);
             return;
         }
         make_room();
-        for (step* const each : all) { // which is gone once it is done
-            if (each->nature().adds_bytes != 0) {
+        for (store_step* const each : all) { // which is gone once it is done
+            if (each->adds_bytes() != 0) {
                 each->done(failure(of.why, of.kind)); // used up by the attempt
             } else {
                 do_alone(*each);
@@ -103,23 +105,23 @@ void sqlite_store::do_together(steps all) noexcept {
         }
         return;
     }
-    for (step* const each : all)
+    for (store_step* const each : all)
         do_alone(*each);
 }
 
-void sqlite_store::do_alone(step& one) noexcept {
-    step* const all[] = {&one};
-    const step_nature what = one.nature();
-    if ((what.probes || what.adds_bytes != 0) && !may_add(what.adds_bytes)) {
+void sqlite_store::do_alone(store_step& one) noexcept {
+    store_step* const all[] = {&one};
+    const std::size_t bytes = one.adds_bytes();
+    if ((one.probes() || bytes != 0) && !may_add(bytes)) {
         answer(all, failed("the job store cannot be used: the disk is full; jobs can be taken and "
                            "finished, and added again when there is room",
                            store_fault::full));
         return;
     }
     outcome of = attempt(all);
-    if (!of.why.empty() && of.kind == store_fault::full && !what.probes) {
+    if (!of.why.empty() && of.kind == store_fault::full && !one.probes()) {
         make_room();
-        if (what.adds_bytes == 0) {
+        if (bytes == 0) {
             rules_.give_at_most(1);
             of = attempt(all);
             rules_.give_at_most(given_when_full);
@@ -174,9 +176,9 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
             stale_ = false;
         }
         file_.execute("BEGIN");
-        for (step* const each : all) {
-            each->run(rules_);
-            if (each->nature().probes)
+        for (store_step* const each : all) {
+            each->run(rules_, false);
+            if (each->probes())
                 file_.touch();
         }
         rules_.flush();
@@ -198,7 +200,7 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
 
 void sqlite_store::answer(steps all, const outcome& of) noexcept {
     // An error each: its receiver may be on another thread, and ends it there.
-    for (step* const each : all)
+    for (store_step* const each : all)
         each->done(of.why.empty() ? nullptr : failure(of.why, of.kind));
 }
 

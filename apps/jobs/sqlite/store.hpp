@@ -12,7 +12,8 @@
 
 #include "database.hpp"
 #include "file_reserve.hpp"
-#include "jobs/rules/ledger_store.hpp"
+#include "jobs/rules/ledger.hpp"
+#include "jobs/store.hpp"
 #include "table.hpp"
 
 namespace jobs {
@@ -31,7 +32,7 @@ namespace jobs {
 /// transaction of its own, few jobs are given out at once, and the log is written back at every
 /// commit. Jobs are added again once the reserve can be made again, or as many pages within the
 /// file are empty as it had.
-class sqlite_store final : public ledger_store {
+class sqlite_store final : public store {
 public:
     /// Throws store_error.
     explicit sqlite_store(const std::string& path, store_limits limits = {},
@@ -40,18 +41,18 @@ public:
     ~sqlite_store() override;
 
 private:
-    bool submit(step& what, std::exception_ptr& error) override;
+    bool submit(store_step& what, std::exception_ptr& error) override;
     /// What has become of steps: `why` is empty if they are done.
     struct outcome {
         std::string why{};
         store_fault kind = store_fault::failed;
     };
-    using steps = std::span<step* const>;
+    using steps = std::span<store_step* const>;
 
     void work();
     void do_all(steps all) noexcept;
     void do_together(steps all) noexcept;
-    void do_alone(step& one) noexcept;
+    void do_alone(store_step& one) noexcept;
     [[nodiscard]] outcome attempt(steps all) noexcept;
     [[nodiscard]] static outcome failed(const char* why,
                                         store_fault kind = store_fault::failed) noexcept;
@@ -71,7 +72,7 @@ private:
     // -- any thread
     rota::parker gathered_;
     std::mutex lock_; // guards what follows
-    std::vector<step*> steps_;
+    std::vector<store_step*> steps_;
     bool ending_ = false;
 
     rota::quiet_thread thread_; // last: it uses all of the above

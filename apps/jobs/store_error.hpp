@@ -1,0 +1,33 @@
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include "store_health.hpp"
+
+namespace jobs {
+
+/// The store cannot do its work now: why, for the caller. What was asked for has not been done.
+class store_error : public std::runtime_error {
+public:
+    explicit store_error(const std::string& why, store_fault kind = store_fault::failed)
+        : std::runtime_error(why), kind_(kind) {}
+    [[nodiscard]] store_fault kind() const noexcept { return kind_; }
+
+private:
+    store_fault kind_;
+};
+
+/// An error for another thread. Copies of an exception share its text, so none may be left behind
+/// on this thread once the other has it.
+template <class Error = store_error, class... More>
+[[nodiscard]] std::exception_ptr failure(const std::string& why, More... more) noexcept {
+    try {
+        return std::make_exception_ptr(Error(why, more...));
+    } catch (...) { // no memory for the words
+        return std::current_exception();
+    }
+}
+
+} // namespace jobs
