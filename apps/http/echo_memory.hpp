@@ -16,7 +16,7 @@ public:
     /// is free.
     static constexpr std::size_t much = 33'554'432;
 
-    /// `when_back`, if set, is called then, by whoever gives back; it does not throw.
+    /// `when_back`, if set, is called then, by the thread that gives back; it does not throw.
     explicit echo_memory(std::size_t bytes, std::function<void()> when_back = {})
         : all_(static_cast<long long>(bytes)), when_back_(std::move(when_back)), left_(all_) {}
 

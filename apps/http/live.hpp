@@ -7,7 +7,7 @@
 namespace rota_http {
 
 /// Adds /live: server-sent events, each with what live_text() says, one a second for as long
-/// as somebody looks; all who look share them. Ends with an event "drain" when the server drains.
+/// as there are clients; all clients share them. Ends with an event "drain" when the server drains.
 /// `of` outlives the router.
 void add_live(rota::http::router& to, const inspected& of);
 

@@ -13,12 +13,12 @@
 namespace rota_http {
 
 /// A text that is made anew at intervals, while it is waited for: the first that waits makes it
-/// for all. Whoever is slow misses some; nothing is kept for them. Any thread, from routines; lives
-/// as long as those who wait.
+/// for all. A slow reader misses some; nothing is kept for it. Any thread, from routines; outlives
+/// all waits.
 class live_feed {
 public:
-    /// Makes the text; one call at a time. What it throws goes to the one who waited first, and the
-    /// next makes it instead.
+    /// Makes the text; one call at a time. What it throws goes to the routine that waited first,
+    /// and the next one makes it instead.
     using maker = std::function<rota::task<std::string>()>;
     struct issue {
         std::uint64_t number = 0; ///< from 1
@@ -38,7 +38,7 @@ private:
 
     const maker make_;
     const std::chrono::milliseconds interval_;
-    rota::mutex making_; // held by the one who waits for the time, and then makes it
+    rota::mutex making_; // held while waiting for the time, and making it
 
     mutable std::mutex lock_; // guards what follows
     issue latest_;

@@ -13,9 +13,9 @@ class thread_pool;
 
 namespace rota_http {
 
-/// Writes to a descriptor, and gives up where that would take long: who reads the log (a pipe that
-/// nobody empties) holds up nothing, not even the end of the program. Lines that were given up are
-/// counted and told of when it goes on. Any thread.
+/// Writes to a descriptor, and gives up where that would take long: a reader that is slow (a pipe
+/// that nothing empties) holds up nothing, not even the end of the program. Lines that were given
+/// up are counted and told of when it goes on. Any thread.
 class patient_sink final : public spdlog::sinks::base_sink<std::mutex> {
 public:
     /// `fd` stays the caller's.

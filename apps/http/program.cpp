@@ -90,7 +90,7 @@ std::size_t possible_connections(std::size_t wanted) {
     return possible;
 }
 
-/// Whoever looks for the file never sees half of it. Throws std::system_error.
+/// A reader of the file never sees half of it. Throws std::system_error.
 void write_port_file(const std::string& path, std::uint16_t port) {
     const std::string half = path + ".new";
     std::FILE* const file = std::fopen(half.c_str(), "w");

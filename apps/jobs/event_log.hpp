@@ -23,7 +23,7 @@ struct event {
     time_ms at = 0;
 };
 
-/// The latest events of a queue, for those who watch it. Any thread.
+/// The latest events of a queue, for clients that watch it. Any thread.
 class event_log {
 public:
     explicit event_log(std::size_t kept) : kept_(kept) {}

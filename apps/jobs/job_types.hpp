@@ -10,8 +10,8 @@
 /// What jobs and queues are made of, and what is asked of a store and answered by it.
 namespace jobs {
 
-/// Milliseconds since the beginning of 1970, UTC. Who calls says what time it is: a store reads no
-/// clock, so what it does depends on nothing but its calls.
+/// Milliseconds since the beginning of 1970, UTC. The caller says what time it is: a store reads
+/// no clock, so what it does depends on nothing but its calls.
 using time_ms = std::int64_t;
 inline constexpr time_ms never = INT64_MAX;
 

@@ -114,7 +114,7 @@ public:
     /// exception, which goes on, by cancellation, or by the result `false` or a std::expected
     /// without a value.
     ///
-    /// Waits for at least one, never for more, in one line with those who wait over HTTP. While the
+    /// Waits for at least one, never for more, in one line with consumers over HTTP. While the
     /// work runs, the leases are extended, however long it takes. (A plain function has its thread
     /// to itself, so there they end in their time: it should be short, or run in rota::blocking().)
     /// Where that fails, since a job was deleted or the store could not be reached for too long,

@@ -117,8 +117,8 @@ public:
     [[nodiscard]] rota::task<std::vector<taken_job>>
     wait_for_jobs(watched_ptr queue, take_request wanted, std::chrono::milliseconds wait,
                   rota::task<void> client_gone = {});
-    /// Jobs that are there now and that nobody else waits for: none, if there are none left behind
-    /// those who wait already. Throws store_error.
+    /// Jobs that are there now and that no other consumer waits for: none, if those that wait
+    /// already leave none. Throws store_error.
     [[nodiscard]] rota::task<std::vector<taken_job>> take_now(watched_ptr queue,
                                                               take_request wanted);
     /// Waits until the queue has an event behind number `after`: true; false after `wait` or on

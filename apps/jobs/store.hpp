@@ -54,8 +54,8 @@ public:
     store& operator=(const store&) = delete;
     virtual ~store() = default;
 
-    /// Who is told of changes from now on; null: nobody. Who was told before is told no more when
-    /// this returns.
+    /// Tells `to` of changes from now on; null: nothing is told. The previous listener is not
+    /// called once this returns. It outlives the store, or the next call of this.
     void listen(store_listener* to) noexcept;
     /// What becomes of its calls.
     [[nodiscard]] store_health& health() noexcept { return health_; }
@@ -85,15 +85,15 @@ public:
     rota::task<void> probe(time_ms now);
 
     rota::task<std::optional<queue_info>> describe(std::string queue, time_ms now);
-    /// Who holds that key: first the job that is there, then the dead, the latest first. Ends early
-    /// where their payloads add up to those of a list.
+    /// The jobs that hold that key: first the one that is there, then the dead, the latest first.
+    /// Ends early where their payloads add up to those of a list.
     rota::task<job_list> find_key(std::string queue, std::string key, std::size_t limit,
                                   time_ms now);
     /// Queues by name.
     rota::task<queue_list> queues(queues_request what, time_ms now);
     rota::task<job_list> list(std::string queue, list_request what, time_ms now);
     rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id, time_ms now);
-    /// False if there is no such job. Who has a lease of it loses that.
+    /// False if there is no such job. A lease of it is lost.
     rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now);
     /// False if there are too many queues.
     rota::task<bool> configure(std::string queue, queue_settings to, time_ms now);
@@ -125,7 +125,7 @@ protected:
     [[nodiscard]] virtual std::chrono::steady_clock::duration begin_within() const noexcept {
         return {};
     }
-    /// Somebody would have taken jobs of that queue, and there were none.
+    /// A consumer would have taken jobs of that queue, and there were none.
     virtual void wish(const std::string& queue) noexcept { (void)queue; }
 
     /// Tells the listener of changes, which are in force.

@@ -50,7 +50,7 @@ public:
     /// It can be used, as far as one look can tell.
     void probed() noexcept;
 
-    /// Who is told, under a lock, that it has gone down; null: nobody. Must not throw.
+    /// Calls `told`, under a lock, each time that it has gone down; null: nothing. Must not throw.
     void on_down(std::function<void()> told);
 
     [[nodiscard]] store_state state() const;

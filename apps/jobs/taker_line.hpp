@@ -21,9 +21,9 @@ namespace jobs {
 ///
 /// One of them, the leader, asks the store when there may be jobs, for all that stand in the line
 /// at that moment and in their order; so what a change sets free costs one step of the store,
-/// however many wait. Who has been served leaves; then the first of the rest leads, if something
-/// has changed meanwhile. Who does not want to wait stands in the line like the others, so that
-/// none before it goes empty, until the store has been asked once. Any thread.
+/// however many wait. A consumer that has been served leaves; then the first of the rest leads, if
+/// something has changed meanwhile. One that does not want to wait stands in the line like the
+/// others, so that none before it goes empty, until the store has been asked once. Any thread.
 class taker_line {
 public:
     /// Where a consumer stands. Made by join(), ended by leave().
@@ -76,11 +76,11 @@ public:
     [[nodiscard]] std::vector<taken_job> jobs(place& of);
     /// True if it does not wait, and there was nothing for it.
     [[nodiscard]] bool refused(const place& of) const;
-    /// Whom the leader asks for: itself and those behind, up to `count`.
+    /// The consumers that the leader asks for: itself and those behind, up to `count`.
     [[nodiscard]] std::vector<place_ptr> ask(std::size_t count);
     [[nodiscard]] static take_request wanted(const place& of) noexcept { return of.wanted_; }
-    /// The answer to ask(), and the end of leading: what the store gave, to those before others
-    /// first. If the last got something there may be more, for those that were not asked for.
+    /// The answer to ask(), and the end of leading: hands out what the store gave, in the line's
+    /// order. If the last got something there may be more, for those that were not asked for.
     /// Returns the leases of jobs whose consumers have left meanwhile.
     [[nodiscard]] std::vector<std::string> answer(const std::vector<place_ptr>& asked,
                                                   std::vector<std::vector<taken_job>> jobs);

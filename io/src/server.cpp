@@ -218,7 +218,7 @@ static task<void> let_attached_finish(server::state* s, const std::vector<routin
                                       std::stop_token stopped) {
     if (!finish_attached(*s, *running))
         co_return;
-    // Those who had all of the drain have left no time of it.
+    // Work that had all of the drain has left no time of it.
     using clock = std::chrono::steady_clock;
     const auto at_least = std::min<clock::duration>(s->options.drain_timeout, last_grace);
     const auto until = std::max(s->drain_until, clock::now() + at_least);

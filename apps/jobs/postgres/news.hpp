@@ -20,7 +20,7 @@
 
 namespace jobs {
 
-/// Who is told of what other servers have done.
+/// Is told of what other servers have done.
 class postgres_news_reader {
 public:
     virtual void told(const std::vector<change>& what) noexcept = 0;

@@ -120,7 +120,7 @@ rota::task<void> run_all(postgres_connection* on, std::vector<std::string> state
     }
 }
 
-/// Who comes second waits for the first at the lock, and finds nothing left to be done.
+/// A second server waits for the first at the lock, and finds nothing left to be done.
 rota::task<void> migrate_from(postgres_connection* on, std::int64_t version) {
     if (version == 0) {
         std::vector<std::string> first{

@@ -299,7 +299,7 @@ rota::task<std::size_t> postgres_session::end_some(time_ms now) {
 
 // --- Queues ---
 
-/// False if there are too many. Who makes queues takes turns, so that their number is kept to.
+/// False if there are too many. Sessions that make queues take turns, so that the limit holds.
 rota::task<bool> postgres_session::make_queue(std::string name) {
     over_.send(sql::begin.name);
     over_.send(sql::lock_schema.name);
@@ -318,8 +318,8 @@ rota::task<bool> postgres_session::make_queue(std::string name) {
     co_return room;
 }
 
-/// One without jobs that is set to nothing. Who adds to it meanwhile counts that in rows which
-/// refer to the queue, so either this waits and sees the jobs, or the adding is run again.
+/// One without jobs and settings. A job that is added to it meanwhile is counted in rows which
+/// refer to the queue, so either this waits and sees the job, or the adding is run again.
 rota::task<bool> postgres_session::drop_unused_queue() {
     over_.send(sql::lock_unused.name);
     const std::vector<postgres_result> found = co_await over_.flush();

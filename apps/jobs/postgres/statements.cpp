@@ -7,8 +7,8 @@
 // no functions of our own, no advisory locks, no table changed twice in one statement.
 //
 // Transactions wait for rows in one order only, so that they do not wait for each other: queues,
-// then jobs (of queues by name, then by id), then keys by digest, then tokens, then counts. Who
-// looks for work waits for nobody: SKIP LOCKED. Where the order cannot be kept the server finds
+// then jobs (of queues by name, then by id), then keys by digest, then tokens, then counts. A
+// look for work waits for nothing: SKIP LOCKED. Where the order cannot be kept the server finds
 // out, and the transaction is run again.
 
 namespace jobs {
@@ -133,8 +133,8 @@ const prepared list_jobs{
     "ORDER BY j.rank, j.id LIMIT $5::bigint) f) j "
     "WHERE j.before <= $6::bigint ORDER BY j.rank, j.id"};
 // The first of each rank, from one to the next that has any: a step of the index rota_jobs_order
-// each. Who orders by what it is the same (WHERE rank = 9 ORDER BY id) lets the server take the
-// order of another index, and walk that to its end where there is no such job.
+// each. To order by a column that is the same for all (WHERE rank = 9 ORDER BY id) lets the server
+// take the order of another index, and walk that to its end where there is no such job.
 #define FIRST_OF(queue, behind)                                                                    \
     "SELECT " JOB " FROM rota_jobs j WHERE j.queue = " queue " AND j.state = 0" behind             \
     " ORDER BY j.rank, j.id LIMIT 1"

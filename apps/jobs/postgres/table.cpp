@@ -244,7 +244,7 @@ void postgres_table::write_changed(postgres_connection& to) {
     to.send(sql::update_jobs.name, values);
 }
 
-/// Who counts last holds the row for the shortest time.
+/// Written last, the rows of counts are locked for the shortest time.
 void postgres_table::write_counts(postgres_connection& to, std::int64_t shard) {
     for (const auto& [number, now] : saved_queues_) {
         const queue_row& before = loaded_queues_.at(number);

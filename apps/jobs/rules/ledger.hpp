@@ -29,8 +29,8 @@ struct purge_progress {
 inline constexpr std::size_t purged_at_once = 1'000;
 
 /// The rules of the queues, over rows in a table: what the calls of `store` do, without waiting.
-/// One thread at a time. Throws what the table throws; what was done so far is then to be rolled
-/// back by the owner, who calls reload().
+/// One thread at a time. Throws what the table throws; the owner then rolls back what was done
+/// so far, and calls reload().
 class ledger {
 public:
     /// `rows` outlives it.

@@ -21,7 +21,7 @@ struct listen_options {
     bool ipv6_only = false;  ///< "::" does not take IPv4 clients
 };
 
-/// A socket that has been accepted and is nobody's yet: a descriptor that closes itself.
+/// A socket that has been accepted and has no connection yet: a descriptor that closes itself.
 class accepted_socket {
 public:
     explicit accepted_socket(int fd) noexcept : fd_(fd) {}
@@ -38,14 +38,14 @@ private:
 /// A listening socket. accept() and ready() are for one routine at a time; they and try_accept()
 /// for routines of the worker that the listener was made for.
 ///
-/// Nobody is accepted before the program asks: until then clients wait in the kernel's backlog.
+/// No client is accepted before the program asks: until then it waits in the kernel's backlog.
 /// When descriptors or memory run out (EMFILE, ENFILE, ENOBUFS, ENOMEM) accepting pauses and tries
 /// again every 50 ms; nothing is lost and nothing spins.
 class listener {
 public:
-    /// Binds and listens. An old Unix socket file that nobody listens on is replaced, and the file
-    /// is removed at the end. Throws std::system_error, with the address in its text. Called by a
-    /// routine of `home`.
+    /// Binds and listens. An old Unix socket file that no process listens on is replaced, and the
+    /// file is removed at the end. Throws std::system_error, with the address in its text. Called
+    /// by a routine of `home`.
     listener(context& ctx, worker& home, const endpoint& address, listen_options options = {});
     /// Closes the socket, and with it each client that was let in and not taken. Any thread, and
     /// after the context, too; a connection does the same.
@@ -58,14 +58,14 @@ public:
     /// std::system_error ECANCELED.
     task<accepted_socket> accept(deadline until = {},
                                  std::source_location where = std::source_location::current());
-    /// The next client if one waits, for a caller that does something between its arrival and the
-    /// accept, as to get a place for it. Without one await ready() and try again: after some
-    /// clients in a row it gives none, so that others have their turn.
+    /// The next client if one waits, for callers that must reserve a place before accepting. When
+    /// it gives none, await ready() and try again: after some clients in a row it gives none, so
+    /// that other routines have their turn.
     std::optional<accepted_socket> try_accept() noexcept;
     /// Waits until it is worth a try_accept(). Throws as accept().
     task<void> ready(deadline until = {},
                      std::source_location where = std::source_location::current());
-    /// Refuses new clients from now on. Those whom the kernel has let in already, 4096 at most,
+    /// Refuses new clients from now on. Those that the kernel has let in already, 4096 at most,
     /// are accepted at once, since it would reset them, and can still be had from accept().
     void close() noexcept;
     /// Where it listens: the port that the system chose, if it was 0. Throws std::system_error.

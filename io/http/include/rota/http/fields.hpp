@@ -1,6 +1,6 @@
 #pragma once
 
-// Names and values of header fields, for those who write a proxy, a client or middleware: RFC 9110
+// Names and values of header fields, for proxies, clients and middleware: RFC 9110
 // sections 5.1, 5.5 and 5.6. All of it is for any thread; views are of the text that was given.
 
 #include <array>

@@ -13,7 +13,7 @@
 
 namespace rota::http {
 
-// Chunked transfer coding (RFC 9112 section 7.1), for those who write a proxy or a client.
+// Chunked transfer coding (RFC 9112 section 7.1), for proxies and clients.
 
 /// Appends "<size>\r\n"; the data and "\r\n" follow.
 void append_chunk_size(std::string& out, std::size_t size);

@@ -53,7 +53,7 @@ public:
     /// Sends an answer whose content is streamed: runs its producer, unless no content belongs to
     /// it.
     [[nodiscard]] virtual task<streamed> stream(response* answer) = 0;
-    /// Gives the connection to who takes it over, or says why not.
+    /// Gives the connection to the taker of `answer`, or tells the client why not.
     [[nodiscard]] virtual task<exchange_end> hand_over(response* answer) = 0;
 
     /// What has been sent in all.
