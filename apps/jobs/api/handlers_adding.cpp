@@ -21,7 +21,7 @@ using rota::http::body_writer;
 /// So much of the input is read before others of the worker may have their turn: 150 jobs, say.
 constexpr std::size_t slice_bytes = 2'048;
 
-task<response> add_one(service* s, request* req) {
+task<response> post_job(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
     const rota::json::document doc = parse(text);
     std::vector<new_job> jobs(1, read_new_job(doc.root(), s->options()));
@@ -98,7 +98,7 @@ task<void> add_many_from(service* s, std::string queue, rota::http::body_reader*
     co_await to->write(outcomes);
 }
 
-task<response> add_many(service* s, request* req) {
+task<response> post_jobs(service* s, request* req) {
     std::string queue = queue_name(*req);
     refuse_encoded(*req);
     if (req->header("Idempotency-Key"))
@@ -118,7 +118,7 @@ task<response> add_many(service* s, request* req) {
 } // namespace
 
 task<response> add_jobs(service* s, request* req) {
-    return has_lines(*req) ? add_many(s, req) : add_one(s, req);
+    return has_lines(*req) ? post_jobs(s, req) : post_job(s, req);
 }
 
 } // namespace jobs

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "schema.hpp"
+#include "statements.hpp"
 
 namespace jobs {
 namespace {
@@ -66,7 +66,7 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     ask_for(what.locked_id, sql::lock_ids);
     ask_for(what.read_id, sql::find_job);
     if (what.take_max != 0) {
-        send(sql::lock_first,
+        send(sql::lock_to_take,
              [&](postgres_values& v) { v.add(std::uint64_t{what.take_max}).add(what.take_bytes); });
         take_jobs();
     }

@@ -19,6 +19,7 @@
 
 #include "jobs/rules/ledger.hpp"
 #include "schema.hpp"
+#include "statements.hpp"
 
 namespace jobs {
 namespace {

@@ -10,6 +10,7 @@
 #include <rota/sleep.hpp>
 
 #include "schema.hpp"
+#include "statements.hpp"
 
 namespace jobs {
 namespace {

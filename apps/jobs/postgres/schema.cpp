@@ -12,6 +12,8 @@
 
 #include <rota/sleep.hpp>
 
+#include "statements.hpp"
+
 namespace jobs {
 namespace {
 

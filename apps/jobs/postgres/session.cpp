@@ -15,7 +15,7 @@
 #include <rota/worker.hpp>
 
 #include "load.hpp"
-#include "schema.hpp"
+#include "statements.hpp"
 
 namespace jobs {
 namespace {

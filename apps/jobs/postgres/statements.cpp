@@ -1,4 +1,4 @@
-#include "schema.hpp"
+#include "statements.hpp"
 
 #include <array>
 #include <vector>
@@ -113,8 +113,8 @@ const prepared lock_dead_named{"lock_dead_named",
                                    "j") " AND " IN_QUEUE " ORDER BY j.id FOR UPDATE OF j"};
 const prepared lock_holders_named{"lock_holders_named", HOLDERS(DEAD_NAMED("d"))};
 // As many as are wanted, and no more than whose payloads may be given out ($3).
-const prepared lock_first{
-    "lock_first",
+const prepared lock_to_take{
+    "lock_to_take",
     "WITH first AS (SELECT " JOB TEXTS " FROM rota_jobs j "
     "WHERE j.queue = (SELECT number FROM rota_queues WHERE name = $1::text AND paused = 0) "
     "AND j.state = 0 ORDER BY j.rank, j.id LIMIT $2::bigint FOR UPDATE OF j SKIP LOCKED) "
@@ -293,7 +293,7 @@ std::span<const sql::prepared* const> sql::statements() noexcept {
                                     &lock_due,       &next_due,         &queues_named,
                                     &queues_counted, &queues_page,      &lock_queue,
                                     &new_ids,        &lock_digests,     &lock_leases,
-                                    &lock_ids,       &lock_first,       &find_job,
+                                    &lock_ids,       &lock_to_take,     &find_job,
                                     &list_jobs,      &oldest_jobs,      &oldest_of_page,
                                     &lock_purged,    &tokens_known,     &insert_jobs,
                                     &update_jobs,    &delete_jobs,      &insert_tokens,

@@ -6,7 +6,7 @@
 
 #include <openssl/evp.h>
 
-#include "schema.hpp"
+#include "statements.hpp"
 
 namespace jobs {
 namespace {

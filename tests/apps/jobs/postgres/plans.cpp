@@ -1,4 +1,4 @@
-#include "jobs/postgres/schema.hpp"
+#include "jobs/postgres/statements.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -59,7 +59,7 @@ const std::map<std::string_view, use> uses{
     {"find_dead_digest", {"'queue-0', " DIGESTS ", 10"}},
     {"lock_counts_of", {"'queue-0'", 60}},
     {"lock_slice", {"'queue-0', 100", 110, 1'000}},
-    {"lock_first", {"'queue-0', 10, 1000000", 80}},
+    {"lock_to_take", {"'queue-0', 10, 1000000", 80}},
     {"find_job", {"'queue-0', 900"}},
     {"list_jobs", {"'queue-0', 0, 9, 1000, 11, 1000000", 80}},
     {"oldest_jobs", {"'queue-0'"}},

@@ -13,7 +13,7 @@
 #include <rota/sleep.hpp>
 #include <rota/task_group.hpp>
 
-#include "jobs/postgres/schema.hpp"
+#include "jobs/postgres/statements.hpp"
 #include "postgres_schemas.hpp"
 
 using namespace jobs;
@@ -275,7 +275,7 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
           plan(sql::lock_holders_named, "'q', '{7,8}'")})
         CHECK_THAT(each, !ContainsSubstring(others));
     for (const std::string& each :
-         {plan(sql::lock_first, "'q', 7, 1000"), plan(sql::lock_dead, "'q', 0, 0, 500"),
+         {plan(sql::lock_to_take, "'q', 7, 1000"), plan(sql::lock_dead, "'q', 0, 0, 500"),
           plan(sql::lock_holders, "'q', 0, 0, 500"), plan(sql::lock_slice, "'q', 500")})
         CHECK_THAT(each, ContainsSubstring(others));
     CHECK_THAT(plan(sql::lock_holders, "'q', 0, 0, 500"), ContainsSubstring("rota_jobs_digest"));
