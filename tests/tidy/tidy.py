@@ -16,7 +16,8 @@ CODE = {".cpp", ".hpp", ".h", ".c", ".py", ".sh", ".build", ".options"}
 NO_SUFFIX = {"build", "dev", "run", "pre-commit"}
 COMPILED = {"framework", "io", "apps", "tests", "bench", "examples"}
 AWAITING = {"framework", "io", "apps", "examples"}
-NOT_BY_MESON = {"compile", "consumer", "peers", "tidy"}  # folders whose sources something else compiles
+# Folders whose sources something else compiles.
+NOT_BY_MESON = {"compile", "consumer", "peers", "tidy"}
 ROOMS = {
     # folder: (where its tests are, the include prefixes of the rooms it may see)
     "io/http_server": ("tests/io/http_server", {"rota/http/", "rota/io/", "rota/"}),
