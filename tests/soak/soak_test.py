@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SOAK = Path(__file__).resolve().parents[2] / "bench/soak"
+SOAK = Path(__file__).resolve().parent
 sys.path.insert(0, str(SOAK))
 sys.dont_write_bytecode = True
 

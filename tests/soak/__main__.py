@@ -1,4 +1,4 @@
-"""A long run of rota-http under every kind of client: python3 bench/soak --help."""
+"""A long run of rota-http under every kind of client: python3 tests/soak --help."""
 
 import argparse
 import asyncio
