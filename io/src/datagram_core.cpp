@@ -20,7 +20,7 @@
 namespace rota::io {
 namespace {
 
-constexpr std::size_t taken_at_drain = 4096;
+constexpr std::size_t taken_at_drain = 65'536; // more than kernels keep
 constexpr auto retry_after = std::chrono::milliseconds(50);
 
 bool set_option(int fd, int level, int name, int value) noexcept {

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include <rota/errors.hpp>
+#include <rota/event.hpp>
 #include <rota/io/end_signals.hpp>
 #include <rota/io/server.hpp>
 #include <rota/join.hpp>
@@ -106,22 +107,78 @@ task<std::exception_ptr> until_ended(const std::vector<routine_ptr>* routines) {
 
 } // namespace
 
-static task<void> serve_socket(std::shared_ptr<datagram_server::state> s, accepted_socket bound) {
+namespace {
+
+/// A socket of a server, until it is closed.
+struct socket_life {
+    datagram_core* core = nullptr; // while it is open
+    bool received = false;         // something, before it was closed
+    event closed;
+};
+using socket_life_ptr = std::shared_ptr<socket_life>;
+
+/// Runs a handler on one socket.
+task<void> serve_once(std::shared_ptr<datagram_server::state> s, accepted_socket bound,
+                      socket_life_ptr life) {
     routine& self = co_await current_routine;
     s->open.enter_now();
-    datagram_core* core = nullptr;
     try {
-        core =
-            new datagram_core(context_access::io_of(s->ctx, self.home()), std::move(bound),
-                              s->options.socket, assignment(self.home()), [s] { s->open.leave(); });
+        life->core = new datagram_core(context_access::io_of(s->ctx, self.home()), std::move(bound),
+                                       s->options.socket, assignment(self.home()), [s, life] {
+                                           life->received = life->core->receiver.received() != 0;
+                                           life->closed.set();
+                                           s->open.leave();
+                                       });
     } catch (...) {
         s->open.leave();
         throw;
     }
-    datagram_socket socket(core);
+    datagram_socket socket(life->core);
     socket.drain_on(s->draining.get_token());
     task<void> handling = s->on_socket(std::move(socket));
     co_await std::move(handling);
+}
+
+std::string text_of(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+        return e.what();
+    } catch (...) {
+        return "something that is no std::exception";
+    }
+}
+
+} // namespace
+
+/// Runs handlers, one after the other: what one datagram does to a handler is not to end the
+/// service for all. One that fails before it has received anything fails always.
+static task<void> serve_socket(std::shared_ptr<datagram_server::state> s, accepted_socket bound,
+                               endpoint where, bool shared) {
+    datagram_options options = s->options.socket;
+    options.reuse_port = options.reuse_port || shared;
+    for (;;) {
+        const auto life = std::make_shared<socket_life>();
+        std::exception_ptr error;
+        try {
+            co_await serve_once(s, std::move(bound), life);
+            co_return;
+        } catch (const operation_cancelled&) {
+            throw;
+        } catch (...) {
+            error = std::current_exception();
+        }
+        try {
+            co_await with_timeout(last_grace, life->closed.wait());
+        } catch (const timed_out&) { // the handler has given its socket away
+        }
+        if (!life->received || s->draining.stop_requested())
+            std::rethrow_exception(error);
+        spdlog::error("a handler of datagrams has ended by an exception; it begins again, with a "
+                      "new socket for {}: {}",
+                      where.to_string(), text_of(error));
+        bound = open_datagrams(where, options);
+    }
 }
 
 /// Serves, then drains. What it leaves in `handlers` is for its caller to end.
@@ -133,8 +190,9 @@ static task<void> serve_then_drain(std::shared_ptr<datagram_server::state> s,
     const endpoint bound = local_of(sockets.front().get());
     handlers->reserve(workers.size()); // one that runs is one whose end is awaited
     for (std::size_t i = 0; i < workers.size(); ++i) {
-        handlers->push_back(s->ctx.workers().spawn(serve_socket(s, std::move(sockets[i])),
-                                                   {.name = "datagrams", .on = workers[i]}));
+        handlers->push_back(s->ctx.workers().spawn(
+            serve_socket(s, std::move(sockets[i]), bound, workers.size() > 1),
+            {.name = "datagrams", .on = workers[i]}));
     }
     spdlog::info("listening on {} for datagrams, sockets: {}", bound.to_string(), workers.size());
     s->settle(bound);

@@ -153,6 +153,40 @@ TEST_CASE("what ends every handler ends the server") {
     CHECK_THROWS_AS(finish(server.runner), std::runtime_error);
 }
 
+TEST_CASE("one datagram does not end the service") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    const std::size_t sockets = GENERATE(1, 2);
+    std::atomic<int> begun = 0;
+    running server(how,
+                   [&](datagram_socket socket) -> task<void> {
+                       ++begun;
+                       while (auto batch = co_await socket.receive()) {
+                           for (const datagram& d : *batch) {
+                               if (d.bytes() == "poison")
+                                   throw std::runtime_error("on purpose");
+                               socket.queue(d.from(), d.bytes());
+                           }
+                           co_await socket.flush();
+                       }
+                   },
+                   {.sockets = sockets});
+    const int at_first = static_cast<int>(sockets);
+    for (int round = 1; round <= 3 * at_first; ++round) {
+        const datagram_peer p;
+        p.send(server.where, "poison");
+        while (begun < at_first + round)
+            std::this_thread::yield();
+    }
+    for (int i = 0; i < 20; ++i) {
+        const datagram_peer p;
+        p.send(server.where, "x");
+        CHECK(p.receive() == "x");
+    }
+    server.s.drain();
+    finish(server.runner);
+}
+
 TEST_CASE("options that make no sense are refused") {
     context ctx(options_for(each_combination()));
     CHECK_THROWS_AS(datagram_server(ctx, {}, "127.0.0.1:0"), std::invalid_argument);

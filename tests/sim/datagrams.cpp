@@ -4,7 +4,9 @@
 #include <map>
 #include <new>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include <rota/event.hpp>
@@ -30,6 +32,7 @@ struct book {
     std::size_t unanswered = 0; // questions that clients have given up
     std::size_t max_batch = 0;
     std::size_t repeats = 1; // how often each answer is sent
+    std::size_t thrown = 0;  // by handlers
 };
 
 /// What has arrived, by one of several ways; nothing at the end.
@@ -97,6 +100,10 @@ task<void> answer_all(datagram_socket socket, book* b) {
         }
         if (!batch)
             break;
+        if (r.chance(2)) {
+            ++b->thrown; // and all that has arrived is lost
+            throw std::runtime_error("over a datagram");
+        }
         simulation::here().check_role("rota-worker");
         here().require(batch->size() <= b->max_batch, "a batch is larger than it may be");
         const bool at_once = r.chance(300);
@@ -114,6 +121,17 @@ task<void> answer_all(datagram_socket socket, book* b) {
                     co_await flush(&socket, b);
             }
         }
+    }
+}
+
+/// A handler may fail while the server drains, too: then that is what it ends with.
+task<void> run(rota::io::datagram_server* server, const scenario* s, const book* b) {
+    try {
+        co_await server->run();
+    } catch (const std::runtime_error& e) {
+        const bool own = std::string_view(e.what()) == "over a datagram";
+        here().require(own && b->thrown != 0, "the server ends by an exception");
+        here().require(s->ending(), "one datagram has ended the server");
     }
 }
 
@@ -172,11 +190,12 @@ void run_datagrams() {
         const auto from = static_cast<std::uint16_t>(50'000 + i);
         s.client([&s, &b, from] { client(&s, &b, from); });
     }
-    s.serve({.run = [&server] { return server.run(); },
+    s.serve({.run = [&server, &s, &b] { return run(&server, &s, &b); },
              .drain = [&server] { server.drain(); },
              .connections = [] { return std::size_t{0}; }});
     const std::size_t refused = simulation::here().post.refused();
-    here().require(memory::was_short() || b.unanswered <= refused, "a question is not answered");
+    here().require(memory::was_short() || b.thrown != 0 || b.unanswered <= refused,
+                   "a question is not answered");
     here().require(memory::was_short() || b.failed <= refused, "more has failed than did");
 }
 

@@ -33,9 +33,11 @@ class datagram_server {
 public:
     struct state; // defined where the server is
 
-    /// Called once on each worker. It ends when receive() gives nothing any more, which is when the
-    /// server drains. One that ends before, by an exception too, has its socket closed; the kernel
-    /// then spreads senders among the others.
+    /// Called on each worker. It ends when receive() gives nothing any more, which is when the
+    /// server drains. One that ends before has its socket closed; the kernel then spreads senders
+    /// among the others. One that ends by an exception is reported, and called again with a new
+    /// socket: what had arrived and was not received is lost. Unless it had received nothing: then
+    /// it would always fail, and has ended.
     using handler = std::function<task<void>(datagram_socket)>;
 
     datagram_server(context& ctx, handler on_socket, const endpoint& address,

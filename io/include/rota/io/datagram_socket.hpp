@@ -60,8 +60,10 @@ struct datagram_counts {
 ///
 ///     task<void> serve(io::datagram_socket socket) {
 ///         while (auto batch = co_await socket.receive()) {
-///             for (const io::datagram& d : *batch)
-///                 socket.queue(d.from(), answer_to(d.bytes()));
+///             for (const io::datagram& d : *batch) {
+///                 const std::string answer = answer_to(d.bytes());
+///                 while (!socket.queue(d.from(), answer)) co_await socket.flush();
+///             }
 ///             co_await socket.flush();
 ///         }
 ///     }
@@ -153,7 +155,7 @@ public:
 
     // -- the end
 
-    /// From now on receive() gives what the kernel has already, up to 4096 datagrams, and then
+    /// From now on receive() gives what the kernel has already, up to 65,536 datagrams, then
     /// nothing. Sending goes on. At home; idempotent.
     void drain() noexcept;
     /// Drains when `token` is requested, on whatever thread; as in
