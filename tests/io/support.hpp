@@ -206,7 +206,8 @@ private:
 /// Listens by plain system calls.
 class plain_listener {
 public:
-    explicit plain_listener(const endpoint& at = endpoint::ip("127.0.0.1", 0), int backlog = 16)
+    explicit plain_listener(const endpoint& at = endpoint::ip("127.0.0.1", 0),
+                            int backlog = SOMAXCONN)
         : socket_(::socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         sockaddr_storage bound{};
         socklen_t length = sizeof bound;
