@@ -4,6 +4,7 @@
 usage: refused_test.py <compiler command> <include folder>
 """
 
+import re
 import subprocess
 import sys
 import unittest
@@ -74,13 +75,25 @@ def compile_with(statement):
     return subprocess.run(words, input=text, capture_output=True, text=True, check=False)
 
 
+# Compilers whose frames are displaced look at each co_await; others say it in their own words.
+NO_WAIT = {"co_await c.size()": "there is nothing to wait for: call it without co_await"}
+
+
+def looks_at_each_await():
+    macros = subprocess.run([*COMPILER.split(), "-dM", "-E", "-x", "c++", "/dev/null"],
+                            capture_output=True, text=True, check=True).stdout
+    version = re.search(r"^#define __GNUC__ (\d+)", macros, re.M)
+    return "__clang__" not in macros and int(version[1]) < 14
+
+
 class Refused(unittest.TestCase):
     def test_what_is_right_compiles(self):
         done = compile_with("; ".join(f"{{ {each}; }}" for each in COMPILED))
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_what_is_wrong_says_what_to_write(self):
-        for statement, text in REFUSED.items():
+        refused = REFUSED | (NO_WAIT if looks_at_each_await() else {})
+        for statement, text in refused.items():
             with self.subTest(statement):
                 done = compile_with(statement)
                 self.assertNotEqual(done.returncode, 0)

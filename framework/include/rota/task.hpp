@@ -126,6 +126,11 @@ public:
     template <class Awaited>
     auto await_transform(Awaited&& awaited,
                          std::source_location where = std::source_location::current()) {
+        static_assert(
+            requires(std::remove_reference_t<decltype(awaiter_of(std::declval<Awaited>()))> & a) {
+                a.await_ready();
+            },
+            "there is nothing to wait for: call it without co_await");
         return promise_await<Promise, Awaited>(static_cast<Promise&>(*this),
                                                std::forward<Awaited>(awaited), where);
     }
