@@ -17,8 +17,11 @@ std::string answer_to(const names& known, std::string_view name) {
 task<void> serve(const names* known, io::datagram_socket socket) {
     while (auto batch = co_await socket.receive()) {
         for (const io::datagram& question : *batch) {
-            if (!question.truncated())
-                socket.queue(question.from(), answer_to(*known, question.bytes()));
+            if (question.truncated())
+                continue;
+            const std::string answer = answer_to(*known, question.bytes());
+            while (!socket.queue(question.from(), answer))
+                co_await socket.flush();
         }
         co_await socket.flush();
     }

@@ -46,9 +46,19 @@ def commands(console):
     return steps
 
 
-def wait_until_it_listens(port, program):
+def receives_datagrams(port):
+    with open("/proc/net/udp", encoding="ascii") as sockets:
+        return any(line.split()[1].endswith(f":{port:04X}") for line in list(sockets)[1:])
+
+
+def wait_until_it_listens(port, program, source):
     end = time.monotonic() + LIMIT_S
     while time.monotonic() < end and program.poll() is None:
+        if "datagram_socket" in source and not receives_datagrams(port):
+            time.sleep(0.01)
+            continue
+        if "serve_datagrams(" in source:
+            return
         with socket.socket() as s:
             if s.connect_ex(("127.0.0.1", port)) == 0:
                 return
@@ -79,7 +89,7 @@ def check(number, source, console, compiler, flags, folder):
         return [("its output", console, shown)]
     program = subprocess.Popen([binary], stdout=subprocess.DEVNULL)
     try:
-        wait_until_it_listens(port, program)
+        wait_until_it_listens(port, program, source)
         results = []
         for command, expected in commands(console):
             command = re.sub(r"([:/])8080\b", rf"\g<1>{port}", command)
