@@ -1,3 +1,4 @@
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,10 +14,15 @@ namespace {
 
 using rota::http::body_writer;
 
-/// Sends the jobs; if that fails they go back.
+/// Sends the jobs; if that fails they go back. Once all of it is on its way they may not, or the
+/// next consumer would have them beside this one: for want of memory to wait with, the lease's end
+/// has to show that they did not arrive.
 task<void> send_delivery(delivery jobs, std::string body, body_writer* to) {
     co_await to->write_owned(std::move(body));
-    co_await to->flush();
+    try {
+        co_await to->flush();
+    } catch (const std::bad_alloc&) {
+    }
     jobs.delivered();
 }
 

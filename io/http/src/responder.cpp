@@ -26,17 +26,22 @@ private:
 
 } // namespace
 
-void responder::begin() {
+void responder::begin_account(const request_head& head) noexcept {
+    head_ = &head;
     arrived_ = place_.home.turn_time();
-    sent_before_ = on_.bytes_sent();
-    request_.emplace(on_.head(), on_.content(), &on_);
+    if (logs())
+        sent_before_ = on_.bytes_sent();
+}
+
+void responder::begin(const request_head& head, body_reader* content) {
+    begin_account(head);
+    request_.emplace(head, content, &on_);
     router_access::resolve(place_.routes, *request_, match_);
     routed_ = true;
 }
 
-void responder::begin_unread() noexcept {
-    arrived_ = place_.home.turn_time();
-    sent_before_ = on_.bytes_sent();
+void responder::begin_unread(const request_head& head) noexcept {
+    begin_account(head);
     routed_ = false;
 }
 
@@ -79,35 +84,27 @@ task<exchange_end> responder::answer() {
         if (error)
             answer.emplace(error_answer(failure_of(error)));
     }
-    if (answer->streamed())
-        co_return co_await stream(&*answer);
     if (answer->takes_over())
         co_return co_await on_.hand_over(&*answer);
-    if (!on_.try_send(*answer))
+    if (answer->streamed()) {
+        exchange::streamed done;
+        {
+            const in_flight counted(place_.counters);
+            done = co_await on_.stream(&*answer);
+        }
+        if (done.error) {
+            const http_error what = failure_of(done.error);
+            if (done.begun) {
+                account(answer->status());
+                co_return exchange_end::cut;
+            }
+            answer.emplace(error_answer(what));
+        }
+    }
+    // An answer in place of one that could not be streamed is whole.
+    if (!answer->streamed() && !on_.try_send(*answer))
         co_await on_.send(&*answer);
     account(answer->status());
-    co_return exchange_end::answered;
-}
-
-task<exchange_end> responder::stream(response* answer) {
-    exchange::streamed done;
-    {
-        const in_flight counted(place_.counters);
-        done = co_await on_.stream(answer);
-    }
-    if (!done.error) {
-        account(answer->status());
-        co_return exchange_end::answered;
-    }
-    const http_error what = failure_of(done.error);
-    if (done.begun) {
-        account(answer->status());
-        co_return exchange_end::cut;
-    }
-    const response instead = error_answer(what);
-    if (!on_.try_send(instead))
-        co_await on_.send(&instead);
-    account(instead.status());
     co_return exchange_end::answered;
 }
 
@@ -118,7 +115,7 @@ http_error responder::failure_of(const std::exception_ptr& error) {
 response responder::error_answer(const http_error& what) {
     try {
         const error_page* const page =
-            router_access::error_page_for(place_.routes, on_.head(), routed_ ? &match_ : nullptr);
+            router_access::error_page_for(place_.routes, *head_, routed_ ? &match_ : nullptr);
         return http::error_answer(page, what);
     } catch (...) { // the client is to have an answer
         report_page(std::current_exception(), place_.hooks);
@@ -131,11 +128,13 @@ void responder::account(int status) {
     answered_ = place_.home.now();
     const auto took = answered_ - arrived_;
     place_.counters.count_response(status, took);
-    if (place_.hooks == nullptr || !place_.hooks->on_access)
-        return;
-    const request_head& head = on_.head();
-    const std::string_view target = head.base != nullptr ? head.text(head.target) : "";
-    const std::string_view name = target.empty() ? "" : to_string(head.method);
+    if (logs())
+        log(status, took);
+}
+
+void responder::log(int status, time_point::duration took) {
+    const std::string_view target = head_->base != nullptr ? head_->text(head_->target) : "";
+    const std::string_view name = target.empty() ? "" : to_string(head_->method);
     place_.hooks->on_access({on_.peer(), name, target, status, on_.bytes_sent() - sent_before_,
                              std::chrono::duration_cast<std::chrono::microseconds>(took)});
 }

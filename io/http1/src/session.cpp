@@ -183,7 +183,7 @@ task<session::progress> session::end_without_head(wait_end how, bool idle) {
 bool session::answer_at_once() {
     body_.reset();
     with_ = answer_terms{.minor = head().minor, .head_only = head().method == method::head};
-    responder_.begin();
+    responder_.begin(head(), parser_.complete() ? nullptr : &body_);
     // Chunks behind the head may have to be dropped before the answer.
     if (head().chunked || !responder_.try_answer())
         return false;
@@ -308,7 +308,7 @@ void session::answer_unread(parse_event event) {
 
 /// Answers without a look at what the request is about; nothing can follow.
 void session::answer_unread(const http_error& why) {
-    responder_.begin_unread();
+    responder_.begin_unread(head());
     response answer = responder_.error_answer(why);
     if (why.status() == 503 && !answer.headers().find("Retry-After"))
         answer.header("Retry-After", "1");

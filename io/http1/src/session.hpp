@@ -72,10 +72,6 @@ private:
     [[nodiscard]] bool may_rest() const noexcept;
 
     // -- the exchange
-    [[nodiscard]] const request_head& head() const noexcept override { return parser_.head(); }
-    [[nodiscard]] body_reader* content() noexcept override {
-        return parser_.complete() ? nullptr : &body_;
-    }
     [[nodiscard]] std::string_view peer() const noexcept override { return control_.peer; }
     void keep_head() override;
     [[nodiscard]] task<void> client_gone() override;
@@ -87,6 +83,7 @@ private:
     [[nodiscard]] std::uint64_t bytes_sent() const noexcept override { return wire_.written(); }
 
     // -- answering
+    [[nodiscard]] const request_head& head() const noexcept { return parser_.head(); }
     [[nodiscard]] bool answer_at_once();
     [[nodiscard]] task<bool> refuses_takeover(const response* answer);
     void refuse_takeover(const response& answer);

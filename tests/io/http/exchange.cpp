@@ -49,11 +49,10 @@ public:
     said heard;
     exchange_end end = exchange_end::answered;
 
+    [[nodiscard]] const request_head& head() const noexcept { return head_; }
+    [[nodiscard]] body_reader* content() noexcept { return content_.empty() ? nullptr : this; }
+
     // What a wire does.
-    [[nodiscard]] const request_head& head() const noexcept override { return head_; }
-    [[nodiscard]] body_reader* content() noexcept override {
-        return content_.empty() ? nullptr : this;
-    }
     [[nodiscard]] std::string_view peer() const noexcept override { return "stream 1"; }
     void keep_head() override { say("keep"); }
     [[nodiscard]] task<void> client_gone() override { co_await gone_.wait(); }
@@ -170,7 +169,7 @@ private:
         const routine& here = co_await current_routine;
         const std::stop_token stop = co_await current_stop_token;
         responder answers(*on, {self->routes_, &self->hooks_, here.home(), stop, self->counters});
-        answers.begin();
+        answers.begin(on->head(), on->content());
         if (!answers.try_answer())
             on->end = co_await answers.answer();
         answers.end();

@@ -4,8 +4,6 @@
 #include <exception>
 #include <string_view>
 
-#include <rota/http/body.hpp>
-#include <rota/http/request_head.hpp>
 #include <rota/task.hpp>
 
 namespace rota::http {
@@ -19,21 +17,19 @@ enum class exchange_end : std::uint8_t {
     handed_over, // the connection was another protocol's, which has ended
 };
 
-/// A request and the way of its answer: all that routes and handlers know of HTTP/1.1, and would of
-/// any other way to write HTTP, which is called a wire here. A wire implements it and has a
-/// responder answer it. Used on one worker, by one call at a time; client_gone() is beside them.
+/// The way of a request's answer: beside a head and a content, all that routes and handlers know of
+/// HTTP/1.1, and would of any other way to write HTTP, which is called a wire here. A wire
+/// implements it and has a responder answer it. Used on one worker, by one call at a time;
+/// client_gone() is beside them.
 ///
 /// What sends throws std::system_error when the client is gone or takes nothing, and
 /// operation_cancelled. Answers outlive the tasks that they are given to.
 class exchange {
 public:
-    /// Views of it live until keep_head() is called, those taken later as long as the exchange.
-    [[nodiscard]] virtual const request_head& head() const noexcept = 0;
-    /// The content; null if there is none to read.
-    [[nodiscard]] virtual body_reader* content() noexcept = 0;
     /// Where the client is; "" where that is not known. Lives as long as the exchange.
     [[nodiscard]] virtual std::string_view peer() const noexcept = 0;
-    /// Puts the head where it can stay while a handler waits.
+    /// Puts what the head refers to where it can stay while a handler waits: views of it that were
+    /// taken before are no good any more.
     virtual void keep_head() = 0;
 
     /// Waits until the client has gone. See request::disconnected().

@@ -38,11 +38,12 @@ public:
     responder(const responder&) = delete;
     responder& operator=(const responder&) = delete;
 
-    /// Takes up the request that the exchange has now, and finds its route.
-    void begin();
+    /// Takes up the request that the exchange has now, and finds its route. `content` is null if
+    /// there is none to read. Both are there until end().
+    void begin(const request_head& head, body_reader* content);
     /// The same for what could not be read as a request, or is not to be: error_answer() and
     /// account() are for it then.
-    void begin_unread() noexcept;
+    void begin_unread(const request_head& head) noexcept;
     /// Answers the request if that takes neither waiting nor much room: with the head where it
     /// lies, and without a coroutine. False if it has to be answer().
     [[nodiscard]] bool try_answer();
@@ -66,10 +67,15 @@ public:
 
 private:
     [[nodiscard]] response call(const handler::plain* function);
-    [[nodiscard]] task<exchange_end> stream(response* answer);
+    void begin_account(const request_head& head) noexcept;
+    void log(int status, time_point::duration took);
+    [[nodiscard]] bool logs() const noexcept {
+        return place_.hooks != nullptr && place_.hooks->on_access;
+    }
 
     exchange& on_;
     const responder_place place_;
+    const request_head* head_ = nullptr;
     std::optional<request> request_;
     route_match match_;
     std::optional<response> ready_; // made by try_answer(), but too much for it to send
