@@ -26,7 +26,7 @@ private:
 
 } // namespace
 
-void responder::begin_account(const request_head& head) noexcept {
+[[gnu::always_inline]] inline void responder::begin_account(const request_head& head) noexcept {
     head_ = &head;
     arrived_ = place_.home.turn_time();
     if (logs())
@@ -45,6 +45,16 @@ void responder::begin_unread(const request_head& head) noexcept {
     routed_ = false;
 }
 
+/// What `function`, or the router for want of one, answers.
+[[gnu::always_inline]] inline response responder::call(const handler::plain* function) {
+    try {
+        return function != nullptr ? (*function)(*request_)
+                                   : router_access::fallback(*request_, match_);
+    } catch (...) {
+        return error_answer(failure_of(std::current_exception()));
+    }
+}
+
 bool responder::try_answer() {
     const handler::plain* function = router_access::direct(match_);
     const bool unrouted = match_.target == nullptr && router_access::plain_fallback(match_);
@@ -57,16 +67,6 @@ bool responder::try_answer() {
     }
     account(answer.status());
     return true;
-}
-
-/// What `function`, or the router for want of one, answers.
-response responder::call(const handler::plain* function) {
-    try {
-        return function != nullptr ? (*function)(*request_)
-                                   : router_access::fallback(*request_, match_);
-    } catch (...) {
-        return error_answer(failure_of(std::current_exception()));
-    }
 }
 
 task<exchange_end> responder::answer() {
@@ -132,7 +132,7 @@ void responder::account(int status) {
         log(status, took);
 }
 
-void responder::log(int status, time_point::duration took) {
+[[gnu::noinline, gnu::cold]] void responder::log(int status, time_point::duration took) {
     const std::string_view target = head_->base != nullptr ? head_->text(head_->target) : "";
     const std::string_view name = target.empty() ? "" : to_string(head_->method);
     place_.hooks->on_access({on_.peer(), name, target, status, on_.bytes_sent() - sent_before_,

@@ -29,12 +29,53 @@ bool is_small(const response& answer) noexcept {
 
 } // namespace
 
+/// A wait for more of a head, or for the next one: `co_await` of it says how it has ended. Not a
+/// coroutine, since nearly every request comes by it.
+class session::head_wait {
+public:
+    [[gnu::always_inline]] explicit head_wait(session& of)
+        : of_(of), idle_(!of.parser_.started()),
+          filling_(of.wire_.stream().fill(of.head_deadline())),
+          inner_(filling_.under(idle_ ? of.watch_.idle_token() : of.stop_)) {
+        if (idle_)
+            of_.watch_.enter_idle();
+    }
+    head_wait(const head_wait&) = delete;
+    head_wait& operator=(const head_wait&) = delete;
+    ~head_wait() {
+        if (idle_)
+            of_.watch_.leave_idle();
+    }
+
+    [[nodiscard]] bool await_ready() const noexcept { return inner_.await_ready(); }
+    template <class Parent>
+    bool await_suspend(std::coroutine_handle<Parent> parent) {
+        return inner_.await_suspend(parent);
+    }
+    [[gnu::always_inline]] wait_end await_resume() {
+        try {
+            return inner_.await_resume() ? wait_end::arrived : wait_end::peer_ended;
+        } catch (const timed_out&) {
+            return wait_end::late;
+        } catch (const operation_cancelled&) {
+            if (of_.stop_.stop_requested())
+                throw;
+            return wait_end::drained;
+        }
+    }
+
+private:
+    session& of_;
+    const bool idle_;
+    task<bool> filling_;
+    task<bool>::awaiter inner_;
+};
+
 task<void> session::serve() {
     progress then = progress::go_on;
     while (then == progress::go_on) {
         const parse_event event = next_head();
         if (event == parse_event::need_more) {
-            // Here, not in a coroutine of its own: nearly every request comes this way.
             if (!wire_.try_send())
                 co_await wire_.send();
             unpaid_ = false;
@@ -43,24 +84,11 @@ task<void> session::serve() {
                 continue;
             }
             const bool idle = !parser_.started();
-            wait_end how = wait_end::peer_ended;
-            task<bool> filling = wire_.stream().fill(head_deadline());
-            const std::stop_token& until = idle ? watch_.idle_token() : stop_;
-            if (idle)
-                watch_.enter_idle();
-            try {
-                const bool more = co_await filling.under(until);
-                if (more)
-                    how = wait_end::arrived;
-            } catch (const timed_out&) {
-                how = wait_end::late;
-            } catch (const operation_cancelled&) {
-                if (stop_.stop_requested())
-                    throw;
-                how = wait_end::drained;
+            wait_end how = wait_end::arrived;
+            {
+                head_wait waiting(*this);
+                how = co_await waiting;
             }
-            if (idle)
-                watch_.leave_idle();
             if (how == wait_end::late && idle)
                 then = end_idling();
             else if (how != wait_end::arrived)

@@ -66,6 +66,7 @@ private:
     [[nodiscard]] parse_event next_head();
     /// How a wait for more of a head, or for the next one, has ended.
     enum class wait_end : std::uint8_t { arrived, peer_ended, late, drained };
+    class head_wait;
     [[nodiscard]] progress end_idling();
     [[nodiscard]] task<progress> end_without_head(wait_end how, bool idle);
     [[nodiscard]] time_point head_deadline();
