@@ -38,6 +38,7 @@ TEST_CASE("what is attached runs until the last handler has ended, and run() end
     context ctx(options_for(how));
     rota::channel<std::string> jobs(10);
     std::string log; // of the worker routine, and read behind run()
+    std::atomic<bool> works = false;
     const auto handler = [&jobs](connection client) -> task<void> {
         const connection held = std::move(client);
         rota::event never;
@@ -52,6 +53,7 @@ TEST_CASE("what is attached runs until the last handler has ended, and run() end
     server s(ctx, handler, options);
     s.attach(
         [&, mark = std::string("a capture that is long enough to be allocated")]() -> task<void> {
+            works = true;
             try {
                 while (const auto job = co_await jobs.pop())
                     log += *job + "; ";
@@ -62,7 +64,7 @@ TEST_CASE("what is attached runs until the last handler has ended, and run() end
         "works");
     const auto runner = ctx.workers().spawn(s.run(), {.name = "server"});
     const peer client(s.listening().front());
-    REQUIRE(becomes([&] { return s.connections() == 1; }));
+    REQUIRE(becomes([&] { return works && s.connections() == 1; }));
     s.drain();
     runner->wait_stopped();
     REQUIRE(runner->error() == nullptr);
