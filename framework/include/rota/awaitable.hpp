@@ -48,6 +48,8 @@ template <class A>
 auto body_result() {
     if constexpr (awaitable<A>)
         return std::type_identity<await_result_t<A>>();
+    else if constexpr (!starter<A>)
+        return std::type_identity<void>(); // refused by task_body
     else if constexpr (awaitable<std::invoke_result_t<A&>>)
         return std::type_identity<await_result_t<std::invoke_result_t<A&>>>();
     else
@@ -63,8 +65,9 @@ auto body_result() {
 template <class A>
 concept task_body = awaitable<std::decay_t<A>> || detail::starter<std::decay_t<A>>;
 
-/// What it comes to.
-template <task_body A>
+/// What it comes to. Not constrained itself: compilers that look at a function's result before its
+/// constraints (Clang) would name this where `task_body` is what the reader needs to know.
+template <class A>
 using body_result_t = typename decltype(detail::body_result<std::decay_t<A>>())::type;
 
 namespace detail {
