@@ -105,10 +105,6 @@ task<std::exception_ptr> until_ended(const std::vector<routine_ptr>* routines) {
     co_return error;
 }
 
-} // namespace
-
-namespace {
-
 /// A socket of a server, until it is closed.
 struct socket_life {
     datagram_core* core = nullptr; // while it is open
