@@ -19,8 +19,8 @@ enum class exchange_end : std::uint8_t {
 
 /// The way of a request's answer: beside a head and a content, all that routes and handlers know of
 /// HTTP/1.1, and would of any other way to write HTTP, which is called a wire here. A wire
-/// implements it and has a responder answer it. Used on one worker, by one call at a time;
-/// client_gone() is beside them.
+/// implements it and has a responder answer it. Used on one worker, by one call at a time, but for
+/// client_gone(), which goes on beside the others.
 ///
 /// What sends throws std::system_error when the client is gone or takes nothing, and
 /// operation_cancelled. Answers outlive the tasks that they are given to.
@@ -37,8 +37,9 @@ public:
     /// Whether the client has gone, as far as reading or writing has shown.
     [[nodiscard]] virtual bool broken() const noexcept = 0;
 
-    /// Sends an answer, if that takes neither waiting nor much room; false if send() has to. What
-    /// is streamed, or takes the connection over, is neither's.
+    /// Sends an answer, if that takes neither waiting nor much room; false if send() has to. Leaves
+    /// the head where it is. An answer that is streamed, or takes the connection over, is for
+    /// stream() or hand_over().
     [[nodiscard]] virtual bool try_send(const response& answer) = 0;
     [[nodiscard]] virtual task<void> send(const response* answer) = 0;
 
