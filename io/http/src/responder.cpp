@@ -8,23 +8,6 @@
 #include "answers.hpp"
 
 namespace rota::http {
-namespace {
-
-/// Counts a request whose handler runs.
-class in_flight {
-public:
-    explicit in_flight(worker_counters& counters) noexcept : counters_(counters) {
-        counters_.requests_in_flight.add(1);
-    }
-    in_flight(const in_flight&) = delete;
-    in_flight& operator=(const in_flight&) = delete;
-    ~in_flight() { counters_.requests_in_flight.subtract(1); }
-
-private:
-    worker_counters& counters_;
-};
-
-} // namespace
 
 [[gnu::always_inline]] inline void responder::begin_account(const request_head& head) noexcept {
     head_ = &head;
@@ -75,7 +58,7 @@ task<exchange_end> responder::answer() {
     if (!answer) {
         std::exception_ptr error;
         try {
-            const in_flight counted(place_.counters);
+            const worker_counters::held counted(place_.counters.requests_in_flight);
             response made = co_await router_access::dispatch(*request_, match_);
             answer.emplace(std::move(made));
         } catch (...) {
@@ -89,7 +72,7 @@ task<exchange_end> responder::answer() {
     if (answer->streamed()) {
         exchange::streamed done;
         {
-            const in_flight counted(place_.counters);
+            const worker_counters::held counted(place_.counters.requests_in_flight);
             done = co_await on_.stream(&*answer);
         }
         if (done.error) {

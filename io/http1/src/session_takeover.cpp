@@ -9,23 +9,6 @@
 #include "wire_takeover.hpp"
 
 namespace rota::http {
-namespace {
-
-/// Counts a connection that is another protocol's.
-class taken_over {
-public:
-    explicit taken_over(worker_counters& counters) noexcept : counters_(counters) {
-        counters_.connections_taken_over.add(1);
-    }
-    taken_over(const taken_over&) = delete;
-    taken_over& operator=(const taken_over&) = delete;
-    ~taken_over() { counters_.connections_taken_over.subtract(1); }
-
-private:
-    worker_counters& counters_;
-};
-
-} // namespace
 
 /// True if the connection is not given away, but the request answered as any other.
 task<bool> session::refuses_takeover(const response* answer) {
@@ -86,7 +69,7 @@ task<exchange_end> session::hand_over(response* answer) {
         co_await wire_.send();
     std::exception_ptr error;
     try {
-        const taken_over counted(counters_);
+        const worker_counters::held counted(counters_.connections_taken_over);
         wire_takeover client(wire_, responder_.asked(), limits_, control_.draining);
         co_await answer->taker()(client);
     } catch (...) {

@@ -53,6 +53,18 @@ public:
         std::atomic<std::uint64_t> value_{0};
     };
 
+    /// Counts something for as long as this lives.
+    class held {
+    public:
+        explicit held(counter& of) noexcept : of_(of) { of_.add(1); }
+        held(const held&) = delete;
+        held& operator=(const held&) = delete;
+        ~held() { of_.subtract(1); }
+
+    private:
+        counter& of_;
+    };
+
     void count_response(int status, std::chrono::steady_clock::duration took) noexcept;
 
     counter connections;
