@@ -123,6 +123,23 @@ response serve(const console_file& file, const request& req) {
     return with_policy(std::move(answer));
 }
 
+/// The page as it says that HTTP/2 brought it, with a validator of its own.
+response serve_by_http2(const console_file& file, const request& req) {
+    static constexpr std::string_view said = ">HTTP/1.1<";
+    const std::string etag = file.etag.substr(0, file.etag.size() - 1) + "-2\"";
+    const auto known = req.header("If-None-Match");
+    response answer(304);
+    if (!known || !names(*known, etag)) {
+        std::string text(file.content.text);
+        const std::size_t at = text.find(said);
+        if (at != std::string::npos)
+            text.replace(at, said.size(), ">HTTP/2<");
+        answer = response::with_body(std::move(text), file.type.text);
+    }
+    answer.header("ETag", etag).header("Cache-Control", "no-cache");
+    return with_policy(std::move(answer));
+}
+
 using files = std::vector<console_file>;
 
 const console_file& find(const files& all, std::string_view name) {
@@ -145,8 +162,10 @@ struct guarded_files {
     /// The page; also as the content of a 401, so that it can ask for a token.
     [[nodiscard]] response page(const request& req) const {
         const auto refused = by->check(req);
-        if (!refused)
-            return serve(find(all, "index.html"), req);
+        if (!refused) {
+            const console_file& page = find(all, "index.html");
+            return req.version_major() == 2 ? serve_by_http2(page, req) : serve(page, req);
+        }
         if (refused->status != 401 || !is_navigation(req))
             return guard::answer(*refused, {});
         const error_page shown = [this](int status, std::string_view) {
@@ -179,15 +198,15 @@ struct guarded_files {
 
 } // namespace
 
-void add_console(rota::http::router& to, std::shared_ptr<const guard> by) {
+void add_console(rota::http::router& to, std::shared_ptr<const guard> by, const codings& coded) {
     const auto shared = std::make_shared<const guarded_files>(std::move(by));
     // The page is at a path of its own, not in a router of its own, whose guard would surround it.
     for (const method m : {method::post, method::put, method::patch, method::delete_,
                            method::options, method::trace})
         to.add(m, "/", [shared](const request& req) { return shared->other_method(req); });
-    to.get("/", [shared](const request& req) {
-          return shared->page(req);
-      }).get("/console/{file}", [shared](const request& req) { return shared->file(req); });
+    to.get("/", coded.answers([shared](const request& req) { return shared->page(req); }))
+        .get("/console/{file}",
+             coded.answers([shared](const request& req) { return shared->file(req); }));
 }
 
 } // namespace rota_http

@@ -5,6 +5,8 @@
 #include <rota/http/guard.hpp>
 #include <rota/http/router.hpp>
 
+#include "codings.hpp"
+
 namespace rota_http {
 
 /// Adds the console: the page at / and what it needs at /console/{file}, all of it in the program.
@@ -13,6 +15,8 @@ namespace rota_http {
 ///
 /// `by` guards it. The page asks for a token where one is needed, so it comes without one, too,
 /// with 401 as it must: there is nothing in it, nor in its files, that is not in this program.
-void add_console(rota::http::router& to, std::shared_ptr<const rota::http::guard> by);
+/// `coded`: what of it is compressed.
+void add_console(rota::http::router& to, std::shared_ptr<const rota::http::guard> by,
+                 const codings& coded);
 
 } // namespace rota_http

@@ -9,8 +9,9 @@
 
 #include <rota/blocking.hpp>
 #include <rota/errors.hpp>
-#include <rota/linked_stop.hpp>
+#include <rota/http/event_stream.hpp>
 #include <rota/routine.hpp>
+#include <rota/under.hpp>
 #include <rota/worker.hpp>
 
 #include "live_feed.hpp"
@@ -20,8 +21,11 @@ namespace rota_http {
 namespace {
 
 using rota::task;
-using rota::http::body_writer;
+using rota::http::event_stream;
+using rota::http::event_stream_options;
+using rota::http::request;
 using rota::http::response;
+using rota::http::server_event;
 
 constexpr std::chrono::milliseconds interval{1'000};
 /// Figures of a look that is older say nothing of now.
@@ -43,7 +47,7 @@ public:
         now.started_ms = self->of_->queues->epoch();
         now.now_ms = self->of_->queues->now();
         const bool follows = self->last_ && now.at - self->last_->at < gap_max;
-        std::string text = "data: " + live_text(now, follows ? &*self->last_ : nullptr) + "\n\n";
+        std::string text = server_event(live_text(now, follows ? &*self->last_ : nullptr)).text();
         now.tasks = {};
         now.seen.queues.clear();
         self->last_ = std::move(now);
@@ -61,28 +65,26 @@ private:
     std::optional<live_look> last_;
 };
 
-/// Until the client goes or the server drains.
-task<void> send_issues(std::shared_ptr<live_feed> feed, std::stop_token draining, body_writer* to) {
+/// Until the client goes or the server drains, which it is told.
+task<void> send_issues(std::shared_ptr<live_feed> feed, std::stop_token draining,
+                       event_stream* to) {
     const std::stop_token stopped = co_await rota::current_stop_token;
-    const rota::linked_stop enough(stopped, draining);
-    const std::stop_token& token = enough.token();
-    co_await to->write("retry: 1000\n\n");
     std::uint64_t seen = 0;
-    while (!token.stop_requested()) {
+    while (!draining.stop_requested()) {
         live_feed::issue latest;
         try {
-            task<live_feed::issue> waiting = feed->next(seen);
-            latest = co_await waiting.under(token);
+            latest = co_await rota::under(draining, feed->next(seen));
         } catch (const rota::operation_cancelled&) {
+            if (stopped.stop_requested())
+                throw;
             break;
         }
         seen = latest.number;
-        co_await to->write(*latest.text);
-        co_await to->flush();
+        co_await to->send_text(*latest.text);
     }
-    if (stopped.stop_requested())
-        throw rota::operation_cancelled();
-    co_await to->write("event: drain\ndata: {}\n\n");
+    server_event last("{}");
+    last.type("drain");
+    co_await to->send(last);
 }
 
 } // namespace
@@ -90,14 +92,13 @@ task<void> send_issues(std::shared_ptr<live_feed> feed, std::stop_token draining
 void add_live(rota::http::router& to, const inspected& of) {
     const auto by = std::make_shared<looker>(&of);
     const auto feed = std::make_shared<live_feed>([by] { return looker::make(by); }, interval);
-    const inspected* const from = &of;
-    to.get("/live", [from, feed] {
-        auto producer = [feed, draining = from->server->drain_token()](body_writer& writer) {
-            return send_issues(feed, draining, &writer);
+    to.get("/live", [from = &of, feed](request& r) -> task<response> {
+        auto source = [feed, draining = from->server->drain_token()](event_stream& stream) {
+            return send_issues(feed, draining, &stream);
         };
-        response answer = response::stream(std::move(producer), "text/event-stream");
-        answer.header("Cache-Control", "no-store");
-        return answer;
+        event_stream_options options;
+        options.retry = interval;
+        co_return event_stream::answer(r, std::move(source), std::move(options));
     });
 }
 

@@ -48,6 +48,10 @@ void add_requests(std::string& out, const rota::http::metrics_snapshot& http) {
     metric(out, "rota_http_connections_taken_over", "gauge",
            "Those of them that speak another protocol now.")
         .sample(http.connections_taken_over);
+    metric(out, "rota_http_connections_http2", "gauge", "Those of them that speak HTTP/2.")
+        .sample(http.connections_http2);
+    metric(out, "rota_http_requests_http2_total", "counter", "Requests that came by HTTP/2.")
+        .sample(http.requests_http2);
     metric(out, "rota_http_received_bytes_total", "counter", "Bytes of requests.")
         .sample(http.bytes_received);
     metric(out, "rota_http_sent_bytes_total", "counter", "Bytes of answers.")

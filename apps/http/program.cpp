@@ -15,12 +15,21 @@
 
 #include <spdlog/spdlog.h>
 
+#include "codings.hpp"
 #include "console.hpp"
+#include "cookies.hpp"
 #include "dump_signal.hpp"
+#include "events.hpp"
+#include "files.hpp"
+#include "forms.hpp"
 #include "jobs/open_store.hpp"
 #include "jobs/routes.hpp"
 #include "process.hpp"
+#include "proxies.hpp"
 #include "samples.hpp"
+#include "tls.hpp"
+#include "tracking.hpp"
+#include "websockets.hpp"
 
 namespace rota_http {
 namespace {
@@ -55,22 +64,6 @@ rota::io::context_options context_options(const settings& from) {
     options.reactor.backend = from.backend;
     options.reactor.linger_rate_min_bytes_per_s = from.send_rate_min;
     return options;
-}
-
-/// For a log in which what a client says stands in quotes.
-std::string quotable(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        if (c == '"' || c == '\\')
-            result += '\\';
-        result += c;
-    }
-    return result;
-}
-
-void log_access(const rota::http::access_entry& entry) {
-    spdlog::info("{} \"{} {}\" {} {} bytes {} us", entry.peer, entry.method, quotable(entry.target),
-                 entry.status, entry.bytes_sent, entry.took.count());
 }
 
 void log_tasks(rota::runtime& workers) {
@@ -128,8 +121,9 @@ struct drain_queues {
 } // namespace
 
 program::program(const settings& from, rota::http::router more)
-    : settings_(from), context_(context_options(from)), store_(open_store(from, context_)),
-      queues_(*store_), server_(context_, routes(from, std::move(more)), server_options(from)),
+    : settings_(from), access_log_(open_access_log(from)), context_(context_options(from)),
+      store_(open_store(from, context_)), queues_(*store_),
+      server_(context_, routes(from, std::move(more)), server_options(from)),
       guard_(memory_ceiling(from), {.in_use = [this] { return gauge_.in_use(); },
                                     .refuse = [this](bool on) { server_.refuse(on); },
                                     .return_memory = [this] { context_.return_memory(); }}) {
@@ -138,11 +132,14 @@ program::program(const settings& from, rota::http::router more)
 
 program::~program() = default;
 
-rota::http::server_options program::server_options(const settings& from) {
+rota::http::server_options program::server_options(const settings& from) const {
     rota::http::server_options options;
     options.listen.push_back(rota::io::endpoint::ip(from.host, from.port));
     if (!from.unix_path.empty())
         options.listen.push_back(rota::io::endpoint::unix_path(from.unix_path));
+    add_tls(options, from);
+    options.http2 = !from.no_http2;
+    add_proxy_protocol(options, from);
     options.max_connections = possible_connections(from.max_connections);
     options.drain_timeout = from.drain_timeout;
     rota::http::server_limits& limits = options.limits;
@@ -154,8 +151,7 @@ rota::http::server_options program::server_options(const settings& from) {
     // Handlers that read content say how much they take; what adds jobs line by line takes any
     // amount, in constant memory.
     limits.parser.body_bytes_max = std::numeric_limits<std::uint64_t>::max();
-    if (from.access_log)
-        options.hooks.on_access = log_access;
+    log_requests(options.hooks, from, access_log_);
     options.hooks.on_error = [](std::string_view message) { spdlog::error("{}", message); };
     return options;
 }
@@ -163,14 +159,28 @@ rota::http::server_options program::server_options(const settings& from) {
 rota::http::router program::routes(const settings& from, rota::http::router more) {
     using rota::http::guard;
     const auto by = std::make_shared<const guard>(guard_options(from));
+    const codings coded(from);
     rota::http::router all = std::move(more);
+    trust_proxies(all, from);
+    track_requests(all, from);
     if (!from.no_console)
-        add_console(all, by);
-    add_samples(all, from.max_body, [this] { context_.return_memory(); });
+        add_console(all, by, coded);
+    add_samples(
+        all, from.max_body, [this] { context_.return_memory(); }, coded);
+    add_events(all, inspected_);
+    add_cookies(all);
+    add_websockets(all, from, [this] { context_.return_memory(); });
+#ifdef ROTA_WITH_CRYPTO
+    add_forms(
+        all, from.max_body, [this] { context_.return_memory(); }, coded);
+#endif
+    add_files(all, from, coded);
     add_inspection(all, inspected_);
     all.mount("/debug", std::move(debug_routes(inspected_).use(guard::around(by))));
-    all.mount("/v1",
-              std::move(jobs::routes(queues_).use(guard::around(by, jobs::describe_failure))));
+    all.mount("/v1", std::move(jobs::routes(queues_)
+                                   .use(guard::around(by, jobs::describe_failure))
+                                   .use(coded.of_answers(jobs::describe_failure))));
+    add_alternatives(all, from);
     return all;
 }
 
@@ -179,6 +189,8 @@ bool program::announce(const std::string& port_file) const {
     if (where.empty())
         return false;
     spdlog::info("rota-http " ROTA_VERSION " serves http://{}/", where.front().to_string());
+    if (settings_.tls.port)
+        spdlog::info("HTTPS: https://{}/", where.back().to_string());
     if (port_file.empty())
         return false;
     write_port_file(port_file, where.front().port());
@@ -188,7 +200,11 @@ bool program::announce(const std::string& port_file) const {
 void program::run(rota::io::end_signals& signals) {
     std::exception_ptr unannounced;
     bool port_told = false;
-    const dump_signal on_dump([this] { log_tasks(context_.workers()); });
+    const dump_signal on_dump([this] {
+        log_tasks(context_.workers());
+        if (access_log_)
+            access_log_->reopen();
+    });
     const std::stop_callback on_drain(server_.drain_token(), drain_queues{&queues_});
     rota::runtime& workers = context_.workers();
     std::array<rota::routine_ptr, 4> beside; // whatever happens, those that run end here
@@ -208,10 +224,13 @@ void program::run(rota::io::end_signals& signals) {
                 server_.drain();
             }
         });
+        if (settings_.tls.port)
+            signals.call_on_hangup([this] { reload_certificates(server_); });
         server_.run_until_signalled(signals);
     } catch (...) {
         error = std::current_exception();
     }
+    signals.call_on_hangup({});
     for (const rota::routine_ptr& r : beside) {
         if (!r)
             continue;

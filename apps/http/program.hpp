@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include <rota/http/access_log.hpp>
 #include <rota/http/guard.hpp>
 #include <rota/http/server.hpp>
 #include <rota/io/context.hpp>
@@ -30,12 +31,13 @@ public:
     void run(rota::io::end_signals& signals);
 
 private:
-    [[nodiscard]] static rota::http::server_options server_options(const settings& from);
+    [[nodiscard]] rota::http::server_options server_options(const settings& from) const;
     [[nodiscard]] rota::http::router routes(const settings& from, rota::http::router more);
     /// Says where it listens, in the log and the file. True if there is a file.
     bool announce(const std::string& port_file) const;
 
     const settings settings_;
+    const std::shared_ptr<rota::http::access_log> access_log_; // or null
     rota::io::context context_;
     const std::unique_ptr<jobs::store> store_;
     jobs::service queues_;

@@ -132,18 +132,18 @@ task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_
 } // namespace
 
 void add_samples(rota::http::router& to, std::uint64_t echo_bytes_max,
-                 std::function<void()> return_memory) {
+                 std::function<void()> return_memory, const codings& coded) {
     const auto memory = std::make_shared<echo_memory>(echo_memory_bytes, std::move(return_memory));
     to.get("/plaintext", [] { return response::fixed("Hello, World!"); })
         .get("/json",
              [] { return response::fixed(R"({"message":"Hello, World!"})", "application/json"); })
         .get("/hello/{name}", hello)
-        .get("/bytes/{count}", letters)
+        .get("/bytes/{count}", coded.answers(letters))
         .get("/sleep/{ms}", sleep_then_answer)
-        .get("/stream", stream_lines)
-        .post("/echo", [echo_bytes_max, memory](request& req) {
+        .get("/stream", coded.answers(stream_lines))
+        .post("/echo", coded.requests([echo_bytes_max, memory](request& req) {
             return echo(&req, echo_bytes_max, memory);
-        });
+        }));
 }
 
 } // namespace rota_http

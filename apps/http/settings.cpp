@@ -12,6 +12,7 @@
 
 #include <rota/http/guard.hpp>
 #include <rota/io/endpoint.hpp>
+#include <rota/io/network.hpp>
 
 #include "jobs/open_store.hpp"
 #include "units.hpp"
@@ -31,13 +32,17 @@ Examples:
   rota-http --unix /run/rota.sock             also there; curl has --unix-socket
   rota-http --port 0 --port-file port.txt     a free port, written to a file
   rota-http --workers 1 --log-level debug     on one worker, and with more words
+  rota-http --tls-port 8443 --tls-cert c.pem --tls-key k.pem   HTTPS, too
   rota-http --store memory                    job queues that end with the program
   rota-http --store postgres://me@db/jobs     queues shared by several servers
   rota-http --topology per_worker             a ring for each worker instead of two for all
+  rota-http --files /srv/site                 files of a directory at /files/
 
 SIGTERM, SIGINT or SIGHUP: no new clients, requests in flight are answered, then exit
-code 0; once more: at once. Other exit codes: 1 it cannot serve, 2 the command line is wrong.
-SIGUSR1: what every routine waits for is written to the log.)";
+code 0; once more: at once. With --tls-port SIGHUP reads the certificates again instead.
+Other exit codes: 1 it cannot serve, 2 the command line is wrong.
+SIGUSR1: what every routine waits for is written to the log, and --access-log-file is
+opened anew.)";
 
 /// A range that is not told of twice: the help says it in words.
 template <class Number>
@@ -119,13 +124,93 @@ void add_listening(CLI::App& app, settings& s) {
         ->type_name("PATH");
 }
 
+void add_tls(CLI::App& app, tls_settings& s) {
+    app.add_option("--tls-port", s.port, "Port to listen on for HTTPS; 0 takes a free one")
+        ->type_name("NUMBER")
+        ->check(between(0, 65535))
+        ->default_str("");
+    app.add_option("--tls-cert", s.certificates,
+                   "Certificate and chain (PEM); again for another name, the first is the default")
+        ->type_name("PATH")
+        ->expected(1)
+        ->take_all();
+    app.add_option("--tls-key", s.keys, "Its key (PEM), as often as --tls-cert")
+        ->type_name("PATH")
+        ->expected(1)
+        ->take_all();
+    app.add_option("--tls-client-ca", s.client_ca, "Clients need a certificate by one of these")
+        ->type_name("PATH");
+    app.add_option("--tls-tickets", s.ticket_keys,
+                   "Keys of session tickets, 80 random bytes each; else its own, for an hour")
+        ->type_name("PATH");
+    app.add_option("--alt-svc", s.alt_svc,
+                   "Answers in clear say so in Alt-Svc: h2=\":8443\"; ma=3600")
+        ->type_name("TEXT")
+        ->check([](const std::string& text) -> std::string {
+            const bool sendable =
+                std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f'; });
+            return sendable ? "" : "--alt-svc is printable ASCII";
+        });
+    add_time(app, "--handshake-timeout", s.handshake_timeout, "For a client of HTTPS to agree",
+             std::chrono::milliseconds(1));
+}
+
+/// What is wrong with options that belong together, or nothing.
+std::string complaint_of(const tls_settings& s) {
+    if (s.certificates.size() != s.keys.size())
+        return "each --tls-cert needs its --tls-key";
+    if (s.port && s.certificates.empty())
+        return "--tls-port needs --tls-cert and --tls-key";
+    if (!s.port && !(s.certificates.empty() && s.client_ca.empty() && s.ticket_keys.empty()))
+        return "certificates are for --tls-port";
+    return "";
+}
+
 void add_guard(CLI::App& app, settings& s) {
     app.add_option("--allowed-host", s.allowed_hosts,
                    "Names by which /, /v1 and /debug may be asked for, beside localhost")
         ->type_name("NAME");
+    app.add_option(
+           "--allowed-origin", s.allowed_origins,
+           "Origins of pages that may open a WebSocket here, beside this host's own; * is any")
+        ->type_name("ORIGIN");
     app.add_option("--token-file", s.token_file,
                    "/, /v1 and /debug need a bearer token of this file, one a line")
         ->type_name("PATH");
+}
+
+void add_proxies(CLI::App& app, proxy_settings& s) {
+    using rota::http::proxy_fields;
+    app.add_option(
+           "--trusted-proxy", s.trusted,
+           "Proxies that are believed whom they speak for: 10.0.0.0/8, ::1, unix; repeatable")
+        ->type_name("CIDR")
+        ->expected(1)
+        ->take_all();
+    add_choice<proxy_fields>(app, "--proxy-fields", s.fields,
+                             {{"x-forwarded", proxy_fields::x_forwarded},
+                              {"forwarded", proxy_fields::forwarded},
+                              {"either", proxy_fields::either}},
+                             "What they say it in; either: a request with both kinds is a 400");
+    app.add_flag("--proxy-protocol", s.protocol,
+                 "Connections of trusted proxies (else of this machine) begin with a PROXY header");
+}
+
+void add_tracking(CLI::App& app, tracking_settings& s) {
+    using rota::http::access_log_format;
+    app.add_option("--access-log-file", s.log_file,
+                   "A line for each request in this file; SIGUSR1 opens it anew")
+        ->type_name("PATH");
+    add_choice<access_log_format>(
+        app, "--access-log-format", s.log_format,
+        {{"combined", access_log_format::combined}, {"json", access_log_format::json}},
+        "combined, as Apache and nginx have it, or an object of JSON a line");
+    app.add_flag(
+        "--request-id", s.request_ids,
+        "Requests have an X-Request-Id: the client's if it is well-formed, else a new one");
+    app.add_flag("--trace", s.traces,
+                 "Requests go on with the trace of their traceparent, or "
+                 "begin one: see it in the JSON log");
 }
 
 void add_running(CLI::App& app, settings& s) {
@@ -167,6 +252,11 @@ void add_running(CLI::App& app, settings& s) {
                                           "How much is said on stderr");
     app.add_flag("--access-log", s.access_log, "Log every request, at level info");
     app.add_flag("--no-console", s.no_console, "Do not serve the console at /");
+    app.add_flag("--no-http2", s.no_http2, "Speak HTTP/1.1 only, in clear and by TLS");
+    app.add_flag("--no-compress", s.no_compress,
+                 "Neither compress answers by zstd, br, gzip nor take such content");
+    app.add_option("--files", s.files, "A directory whose files are served at /files/")
+        ->type_name("DIR");
 }
 
 void add_store(CLI::App& app, settings& s) {
@@ -198,6 +288,9 @@ void add_limits(CLI::App& app, settings& s) {
         ->group("Limits");
     add_parsed(app, "--max-body", s.max_body, parse_bytes, bytes_to_text, "SIZE",
                "Content of a request to /echo", "no size: try 64K or 16M")
+        ->group("Limits");
+    add_parsed(app, "--max-message", s.max_message, parse_bytes, bytes_to_text, "SIZE",
+               "A message of a WebSocket, decompressed", "no size: try 64K or 16M")
         ->group("Limits");
     add_parsed(app, "--max-memory", s.max_memory, parse_bytes, bytes_to_text, "SIZE",
                "In use, then requests are refused; else three quarters of what there is",
@@ -237,7 +330,10 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
     CLI::App app(description, "rota-http");
     app.get_formatter()->column_width(32);
     add_listening(app, into);
+    add_tls(app, into.tls);
     add_guard(app, into);
+    add_proxies(app, into.proxies);
+    add_tracking(app, into.tracking);
     add_running(app, into);
     add_store(app, into);
     add_limits(app, into);
@@ -257,11 +353,16 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
         err << "rota-http: " << message << " (see --help)\n";
         return 2;
     }
+    if (const std::string wrong = complaint_of(into.tls); !wrong.empty()) {
+        err << "rota-http: " << wrong << " (see --help)\n";
+        return 2;
+    }
     try {
         (void)rota::io::endpoint::ip(into.host, into.port);
         if (!into.unix_path.empty())
             (void)rota::io::endpoint::unix_path(into.unix_path);
         (void)rota::http::guard({.allowed_hosts = into.allowed_hosts});
+        (void)rota::io::network_list(into.proxies.trusted);
     } catch (const std::invalid_argument& e) {
         err << "rota-http: " << e.what() << " (see --help)\n";
         return 2;

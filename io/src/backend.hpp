@@ -91,10 +91,22 @@ private:
     int fd_;
 };
 
-/// One message to send: the result is bytes sent or -errno; it never waits (-EAGAIN).
+/// Bytes of a file that go to a socket without a way through user space (man 2 sendfile). Both
+/// descriptors live as long as the call.
+struct file_send {
+    int file;
+    std::uint64_t offset;
+    std::size_t bytes;
+    bool first; ///< on that socket, which may still block
+};
+
+/// One message to send, or bytes of a file: the result is bytes sent or -errno; it never waits
+/// (-EAGAIN). 0 of a file: it has no byte there.
 struct send_request {
     int fd;
+    int more; ///< MSG_MORE if others follow at once, or 0
     msghdr message;
+    const file_send* file; ///< then there is no message
     std::int32_t result;
 };
 
@@ -113,6 +125,10 @@ std::unique_ptr<read_backend> make_uring_read_backend(unsigned entries,
 std::unique_ptr<write_backend> make_uring_write_backend(unsigned entries);
 std::unique_ptr<read_backend> make_epoll_read_backend();
 std::unique_ptr<write_backend> make_syscall_write_backend();
+
+/// What the kernel's backends send of a file. From the first one on the socket does not block (man
+/// 2 fcntl): sendfile(2) has no flag of its own for that. A ring's receives do not mind.
+[[nodiscard]] std::int32_t send_from_file(int fd, const file_send& what) noexcept;
 
 /// Where a context's backends come from. Called once for each side, and again for a worker that
 /// ended and was started again; throws std::system_error.

@@ -1,5 +1,6 @@
 #include <rota/io/connection.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <stop_token>
@@ -17,6 +18,9 @@ namespace {
 
 /// Much of this size is queued without asking the system for memory each time.
 constexpr std::size_t slice_bytes = 65'536;
+
+/// Of a file so much is queued at once: the worker looks whether it is in memory no more often.
+constexpr std::size_t segment_bytes = 1'048'576;
 
 [[noreturn]] void throw_failure(const output& out) {
     const int error = out.error();
@@ -46,10 +50,10 @@ task<void> room(output& out, std::chrono::steady_clock::time_point until,
 /// Sees to it that nothing follows a beginning.
 struct whole_or_cut {
     output& out;
-    std::string_view rest;
+    std::uint64_t rest;
     bool begun = false;
     ~whole_or_cut() {
-        if (begun && !rest.empty())
+        if (begun && rest > 0)
             out.cut();
     }
 };
@@ -99,22 +103,22 @@ task<void> connection::write(std::string_view bytes, deadline until) {
         throw operation_cancelled();
     const auto where = std::source_location::current();
     output& out = core_->out();
-    whole_or_cut all{out, bytes};
+    whole_or_cut all{out, bytes.size()};
     // In slices, so that what is queued stays in bounds however much there is to write.
     do {
         if (until)
             co_await room(out, *until, where);
-        const std::string_view slice = all.rest.substr(0, slice_bytes);
+        const std::string_view slice = bytes.substr(bytes.size() - all.rest, slice_bytes);
         if (!out.queue(slice, true))
             throw_failure(out);
         all.begun = true;
-        all.rest.remove_prefix(slice.size());
+        all.rest -= slice.size();
         if (until)
             continue;
         co_await out.below_high_water(where);
         if (out.error() != 0)
             throw_failure(out);
-    } while (!all.rest.empty());
+    } while (all.rest > 0);
 }
 
 task<void> connection::write_owned(std::string bytes, deadline until) {
@@ -134,7 +138,62 @@ task<void> connection::write_owned(std::string bytes, deadline until) {
         throw_failure(out);
 }
 
+task<void> connection::write_shared(shared_bytes bytes, deadline until) {
+    const std::stop_token stop = co_await current_stop_token;
+    if (stop.stop_requested())
+        throw operation_cancelled();
+    const auto where = std::source_location::current();
+    output& out = core_->out();
+    if (until)
+        co_await room(out, *until, where);
+    if (!out.queue_shared({}, std::move(bytes), true))
+        throw_failure(out);
+    if (until)
+        co_return;
+    co_await out.below_high_water(where);
+    if (out.error() != 0)
+        throw_failure(out);
+}
+
+task<void> connection::write_file(file_slice part, deadline until) {
+    const std::stop_token stop = co_await current_stop_token;
+    if (stop.stop_requested())
+        throw operation_cancelled();
+    const auto where = std::source_location::current();
+    output& out = core_->out();
+    whole_or_cut all{out, part.size};
+    while (all.rest > 0) {
+        file_slice segment = part;
+        segment.offset += part.size - all.rest;
+        segment.size = std::min<std::uint64_t>(all.rest, segment_bytes);
+        if (!is_in_memory(segment))
+            co_await bring_in(&segment);
+        if (until)
+            co_await room(out, *until, where);
+        const bool last = segment.size == all.rest;
+        if (!out.queue_file({}, segment, last, all.begun, true))
+            throw_failure(out);
+        all.begun = true;
+        all.rest -= segment.size;
+        if (until)
+            continue;
+        co_await out.below_high_water(where);
+        if (out.error() != 0)
+            throw_failure(out);
+    }
+}
+
 bool connection::try_write(std::string_view bytes) { return core_->out().queue(bytes, false); }
+
+bool connection::try_write_shared(std::string_view before, const shared_bytes& bytes) {
+    return core_->out().queue_shared(before, bytes, false);
+}
+
+bool connection::has_room(std::size_t bytes) const noexcept { return core_->out().has_room(bytes); }
+
+bool connection::try_write_file(std::string_view before, const file_slice& part) {
+    return core_->out().queue_file(before, part, true, false, false);
+}
 
 task<void> connection::flush(deadline until) {
     const auto where = std::source_location::current();

@@ -12,26 +12,10 @@
 #include <rota/check.hpp>
 
 #include "connection_core.hpp"
+#include "reset_socket.hpp"
 
 // How a connection ends: see the life of one in connection_core.hpp.
 namespace rota::io {
-namespace {
-
-/// The peer sees a reset now, or, through a Unix socket, the end of the stream.
-void reset_socket(int fd) noexcept {
-    // With a linger time of zero, close(2) sends no FIN (man 7 socket).
-    const linger now{.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    sockaddr nowhere{};
-    nowhere.sa_family = AF_UNSPEC; // dissolves the association of a TCP socket (man 2 connect)
-    // A bare call: ThreadSanitizer takes connect() for the making of the descriptor, on which
-    // another thread may be receiving.
-    if (::syscall(SYS_connect, fd, &nowhere, sizeof nowhere) != 0)
-        ::shutdown(fd, SHUT_RDWR);
-}
-
-} // namespace
-
 void connection_core::let_go() noexcept {
     // Only its address: the worker may be gone. While the handle is held it is there.
     const bool at_home = worker::current() == &receive_.home;

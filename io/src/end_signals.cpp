@@ -78,6 +78,22 @@ void end_signals::call(std::function<void()> drain) {
         drain_();
 }
 
+void end_signals::call_on_hangup(std::function<void()> hangup) {
+    const std::lock_guard guard(hangup_lock_);
+    hangup_ = std::move(hangup);
+}
+
+/// True if it was no signal to end.
+bool end_signals::hung_up(int number) {
+    if (number != SIGHUP)
+        return false;
+    const std::lock_guard guard(hangup_lock_);
+    if (!hangup_)
+        return false;
+    hangup_();
+    return true;
+}
+
 void end_signals::pass_on(int number) {
     const std::lock_guard guard(lock_);
     if (signals_ == 2)
@@ -128,6 +144,8 @@ void end_signals::listen(const std::stop_token& ending) {
         const int number = await(blocked_.set(), deadline);
         if (ending.stop_requested())
             return;
+        if (number > 0 && hung_up(number))
+            continue;
         if (number > 0) {
             const bool first = deadline == clock::time_point::max();
             deadline = std::min(deadline, clock::now() + grace +

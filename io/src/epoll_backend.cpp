@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include <rota/check.hpp>
@@ -314,7 +315,11 @@ class syscall_write_backend final : public write_backend {
 public:
     void send(std::span<send_request> batch) override {
         for (send_request& r : batch) {
-            constexpr int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+            if (r.file != nullptr) {
+                r.result = send_from_file(r.fd, *r.file);
+                continue;
+            }
+            const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | r.more;
             const iovec* pieces = r.message.msg_iov;
             const ssize_t sent = r.message.msg_iovlen == 1
                                      ? ::send(r.fd, pieces->iov_base, pieces->iov_len, flags)
@@ -353,6 +358,15 @@ std::int32_t end_connect(int fd) noexcept {
         error = errno;
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     return -error;
+}
+
+std::int32_t send_from_file(int fd, const file_send& what) noexcept {
+    if (what.first && ::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) != 0)
+        return -errno;
+    auto offset = static_cast<off_t>(what.offset);
+    // Threads that send have SIGPIPE blocked (quiet_thread.hpp): a peer that is gone is EPIPE.
+    const ssize_t sent = ::sendfile(fd, what.file, &offset, what.bytes);
+    return static_cast<std::int32_t>(sent >= 0 ? sent : -errno);
 }
 
 std::unique_ptr<read_backend> make_epoll_read_backend() {

@@ -14,14 +14,12 @@
 #include <rota/worker.hpp>
 
 #include "read_side.hpp"
-#include "string_pool.hpp"
+#include "reset_socket.hpp"
 #include "write_side.hpp"
 
 namespace rota::io {
 namespace {
 
-constexpr std::size_t append_limit = 16'384; // small writes gather in one string up to this size
-constexpr std::size_t spare_limit = 512;     // an idle connection keeps no more than this
 constexpr auto retry_after = std::chrono::milliseconds(50);
 
 /// The kernel is short of memory: no fault of the connection, and no readiness announces its end.
@@ -70,68 +68,6 @@ int output::error() const noexcept {
     return error_;
 }
 
-bool output::hand_to_writer_locked() noexcept {
-    if (with_writer_)
-        return false;
-    with_writer_ = true;
-    return true;
-}
-
-void output::append_locked(std::string_view bytes) {
-    ROTA_CHECK(!closed_, "nothing is queued behind the end");
-    if (!pending_.empty() && pending_.back().size() + bytes.size() <= append_limit) {
-        pending_.back().append(bytes);
-        queued_bytes_ += bytes.size(); // behind what may throw, here and below
-        return;
-    }
-    std::string fresh = std::move(spare_);
-    if (bytes.size() > spare_limit && bytes.size() > fresh.capacity())
-        fresh = string_pool::take(bytes.size());
-    fresh.assign(bytes);
-    pending_.push_back(std::move(fresh));
-    queued_bytes_ += bytes.size();
-}
-
-bool output::queue(std::string_view bytes, bool force) {
-    bool hand_over = false;
-    {
-        const std::lock_guard guard(lock_);
-        if (error_ != 0 || tail_ != tail::open)
-            return false;
-        if (!force && queued_bytes_ + bytes.size() > limits_.high_water_bytes)
-            return false;
-        if (bytes.empty())
-            return true;
-        append_locked(bytes);
-        hand_over = hand_to_writer_locked();
-    }
-    if (hand_over)
-        sender_.enqueue(*this, bytes.size());
-    return true;
-}
-
-bool output::queue_owned(std::string&& bytes) {
-    bool hand_over = false;
-    const std::size_t size = bytes.size();
-    {
-        const std::lock_guard guard(lock_);
-        if (error_ != 0 || tail_ != tail::open)
-            return false;
-        if (bytes.empty())
-            return true;
-        if (size < append_limit / 4) {
-            append_locked(bytes);
-        } else {
-            pending_.push_back(std::move(bytes));
-            queued_bytes_ += size;
-        }
-        hand_over = hand_to_writer_locked();
-    }
-    if (hand_over)
-        sender_.enqueue(*this, size);
-    return true;
-}
-
 void output::cut() noexcept {
     const std::lock_guard guard(lock_);
     if (tail_ == tail::open)
@@ -146,6 +82,11 @@ bool output::is_cut() const noexcept {
 bool output::is_below_high_water() const noexcept {
     const std::lock_guard guard(lock_);
     return error_ != 0 || queued_bytes_ <= limits_.high_water_bytes;
+}
+
+bool output::has_room(std::size_t bytes) const noexcept {
+    const std::lock_guard guard(lock_);
+    return error_ == 0 && tail_ == tail::open && queued_bytes_ + bytes <= limits_.high_water_bytes;
 }
 
 void output::shutdown() noexcept {
@@ -166,6 +107,8 @@ void output::fail(int error) noexcept {
         if (error_ == 0)
             error_ = error;
         pending_.clear();
+        if (files_ != nullptr)
+            files_->pending.clear();
         polling = with_writer_;
         below = below_waiters_.release();
         empty = empty_waiters_.release();
@@ -183,9 +126,10 @@ void output::slim() noexcept {
     const std::lock_guard guard(lock_);
     if (with_writer_)
         return;
-    pending_ = std::vector<std::string>();
-    sending_ = std::vector<std::string>(); // under the lock too when the write side lets go
-    std::string().swap(spare_);            // an assignment would keep its memory
+    pending_ = std::vector<queued_piece>();
+    files_.reset();
+    sending_ = std::vector<queued_piece>(); // under the lock too when the write side lets go
+    std::string().swap(spare_);             // an assignment would keep its memory
 }
 
 void output::close() noexcept {
@@ -222,46 +166,94 @@ void output::prepare(send_request& request, std::vector<iovec>& vectors) {
     const std::lock_guard guard(lock_);
     ROTA_CHECK(with_writer_, "the write side sends what it was given");
     if (error_ != 0) { // nothing more is to be sent; sent() lets go
-        sending_.clear();
-        sending_index_ = 0;
-    } else if (sending_index_ == sending_.size()) {
-        if (!sending_.empty() && sending_.back().capacity() <= spare_limit) {
-            spare_ = std::move(sending_.back());
+        drop_sending_locked();
+    } else if (sending_index_ == sending_.size() && files_sent()) {
+        take_pending_locked();
+    }
+    request.fd = fd_;
+    request.more = 0;
+    request.message = {};
+    request.file = nullptr;
+    request.result = 0;
+    asked_ = 0;
+    std::size_t last = sending_.size();
+    if (files_ != nullptr) [[unlikely]] {
+        last = files_->stop(last);
+        if (last == sending_index_ && !files_->all_sent()) {
+            prepare_file_locked(request);
+            return;
         }
-        sending_.clear();
-        sending_.swap(pending_);
-        sending_index_ = 0;
-        sending_offset_ = 0;
+        if (last < sending_.size() || !files_->all_sent())
+            request.more = MSG_MORE; // one packet, if it goes into one
     }
     const std::size_t first = vectors.size();
     std::size_t offset = sending_offset_;
-    asked_ = 0;
-    const std::size_t last = std::min(sending_.size(), sending_index_ + vectors_max);
+    last = std::min(last, sending_index_ + vectors_max);
     for (std::size_t i = sending_index_; i < last; ++i) {
-        vectors.push_back(
-            {.iov_base = sending_[i].data() + offset, .iov_len = sending_[i].size() - offset});
-        asked_ += vectors.back().iov_len;
+        const std::string_view rest = sending_[i].view().substr(offset);
+        // The kernel only reads it.
+        vectors.push_back({.iov_base = const_cast<char*>(rest.data()), .iov_len = rest.size()});
+        asked_ += rest.size();
         offset = 0;
     }
-    request.fd = fd_;
-    request.message = {};
     request.message.msg_iovlen = vectors.size() - first;
-    request.result = 0;
+}
+
+void output::take_pending_locked() {
+    if (!sending_.empty())
+        sending_.back().into_spare(spare_, spare_limit);
+    sending_.clear();
+    sending_.swap(pending_);
+    sending_index_ = 0;
+    sending_offset_ = 0;
+    if (files_ != nullptr)
+        files_->take();
+}
+
+void output::drop_sending_locked() noexcept {
+    sending_.clear();
+    sending_index_ = 0;
+    if (files_ != nullptr)
+        files_->drop();
+}
+
+/// A file that has changed ends the connection: sent() finds the error.
+void output::prepare_file_locked(send_request& request) {
+    request.file = files_->begin();
+    if (request.file != nullptr) {
+        asked_ = request.file->bytes;
+        return;
+    }
+    error_ = ESTALE;
+    drop_sending_locked();
+    reset_socket(fd_);
+}
+
+/// What a send of a file comes to. One that fails while the socket does not would leave the client
+/// waiting for the rest.
+std::int32_t output::advance_file(std::int32_t result) noexcept {
+    if (result > 0) {
+        files_->advance(static_cast<std::size_t>(result));
+        return result;
+    }
+    if (result == -EAGAIN || result == -EINTR || is_shortage(result))
+        return result;
+    reset_socket(fd_);
+    return result == 0 ? -ESTALE : result; // 0: it has become shorter
 }
 
 void output::advance(std::size_t bytes) noexcept {
     ROTA_CHECK(bytes <= asked_, "no more is sent than was asked for");
     while (bytes != 0) {
-        const std::size_t rest = sending_[sending_index_].size() - sending_offset_;
+        const std::size_t rest = sending_[sending_index_].view().size() - sending_offset_;
         if (bytes < rest) {
             sending_offset_ += bytes;
             return;
         }
         bytes -= rest;
         sending_offset_ = 0;
-        // A large piece goes now; the last small one may become the spare.
-        if (sending_[sending_index_].capacity() > spare_limit)
-            string_pool::keep(sending_[sending_index_]);
+        // Now, but for the last small one, which may become the spare.
+        sending_[sending_index_].let_go(spare_limit);
         ++sending_index_;
     }
 }
@@ -275,10 +267,12 @@ output::next_step output::sent(std::int32_t result) noexcept {
     waiter* empty = nullptr;
     next_step next = next_step::done;
     bool drained = false;
-    if (result > 0)
+    if (files_ != nullptr && files_->end()) [[unlikely]]
+        result = advance_file(result);
+    else if (result > 0)
         advance(static_cast<std::size_t>(result));
     ROTA_CHECK(sending_index_ <= sending_.size(), "what is sent is there");
-    const bool all_sent = sending_index_ == sending_.size();
+    const bool all_sent = sending_index_ == sending_.size() && files_sent();
     const bool took_all = result >= 0 && static_cast<std::size_t>(result) == asked_;
     {
         const std::lock_guard guard(lock_);
@@ -293,14 +287,15 @@ output::next_step output::sent(std::int32_t result) noexcept {
             error_ = -result;
         if (error_ != 0) {
             pending_.clear();
-            sending_.clear();
-            sending_index_ = 0;
+            if (files_ != nullptr)
+                files_->pending.clear();
+            drop_sending_locked();
             queued_bytes_ = 0;
         } else if (short_of_memory_) {
             next = next_step::wait_for_memory;
         } else if (!all_sent) {
             next = took_all ? next_step::send_more : next_step::wait_until_writable;
-        } else if (!pending_.empty()) {
+        } else if (!pending_.empty() || (files_ != nullptr && !files_->pending.empty())) {
             next = next_step::send_more;
         }
         if (queued_bytes_ <= limits_.low_water_bytes || error_ != 0)
@@ -315,8 +310,7 @@ output::next_step output::sent(std::int32_t result) noexcept {
             drained = closed_;
             // The last piece's memory serves the next write; keep no more than one small string.
             if (!sending_.empty()) {
-                if (sending_.back().capacity() <= spare_limit)
-                    spare_ = std::move(sending_.back());
+                sending_.back().into_spare(spare_, spare_limit);
                 sending_.clear();
                 sending_index_ = 0;
             }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <source_location>
 #include <string>
@@ -11,11 +12,15 @@
 #include <rota/detail/runnable.hpp>
 #include <rota/detail/timer_wheel.hpp>
 #include <rota/detail/wait_list.hpp>
+#include <rota/io/shared_bytes.hpp>
+#include <rota/io/shared_file.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/list_awaiter.hpp>
 
 #include "backend.hpp"
 #include "operation.hpp"
+#include "queued_files.hpp"
+#include "queued_piece.hpp"
 
 namespace rota::io {
 
@@ -64,6 +69,13 @@ public:
     /// (unless `force`) or the output has failed.
     bool queue(std::string_view bytes, bool force);
     bool queue_owned(std::string&& bytes);
+    /// As queue(), with `before` in front of `bytes`, which are held until they have been sent, or
+    /// the output has failed, and not copied.
+    bool queue_shared(std::string_view before, shared_bytes bytes, bool force);
+    /// As queue(), with `before` in front of the bytes of a file. `last`: its end is that of what
+    /// was announced, so it has to be right by then; `waited`: what is before it has left already.
+    bool queue_file(std::string_view before, const file_slice& part, bool last, bool waited,
+                    bool force);
     /// What the peer has taken, and what it has not: here or in the kernel.
     [[nodiscard]] send_progress progress() const noexcept;
     /// The errno value with which sending failed, or 0.
@@ -72,6 +84,8 @@ public:
     void cut() noexcept;
     [[nodiscard]] bool is_cut() const noexcept;
     [[nodiscard]] bool is_below_high_water() const noexcept;
+    /// Whether queue() would take so many bytes without `force`.
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept;
     void shutdown() noexcept;
     /// Drops what is queued and fails with `error`; nothing more is sent.
     void fail(int error) noexcept;
@@ -109,6 +123,8 @@ private:
 
     /// At most so many pieces in one send.
     static constexpr std::size_t vectors_max = 64;
+    /// An idle connection keeps no more memory than this for the next bytes.
+    static constexpr std::size_t spare_limit = 512;
 
     /// What is behind the last byte: more may come; nothing may, because a part of something is
     /// missing; the end of the stream.
@@ -145,7 +161,14 @@ private:
     // -- the holder of the write side's baton, while it has the output
     void prepare(send_request& request, std::vector<iovec>& vectors);
     next_step sent(std::int32_t result) noexcept;
+    void take_pending_locked();
+    void prepare_file_locked(send_request& request);
+    [[nodiscard]] bool files_sent() const noexcept {
+        return files_ == nullptr || files_->all_sent();
+    }
     void advance(std::size_t bytes) noexcept;
+    [[nodiscard]] std::int32_t advance_file(std::int32_t result) noexcept;
+    void drop_sending_locked() noexcept;
     void poll_writable() noexcept;
 
     // -- set once
@@ -164,10 +187,11 @@ private:
 
     // -- lock_
     mutable std::mutex lock_;
-    std::vector<std::string> pending_;
-    std::string spare_;            // a small string that keeps its memory for the next write
-    std::size_t queued_bytes_ = 0; // pending and being sent
-    std::uint64_t sent_bytes_ = 0; // handed to the kernel
+    std::vector<queued_piece> pending_;
+    std::unique_ptr<queued_files> files_; // once there was one: pending, and being sent
+    std::string spare_;                   // a small string that keeps its memory for the next write
+    std::size_t queued_bytes_ = 0;        // pending and being sent
+    std::uint64_t sent_bytes_ = 0;        // handed to the kernel
     int error_ = 0;
     bool with_writer_ = false;
     tail tail_ = tail::open;
@@ -177,7 +201,7 @@ private:
 
     // -- the holder of the write side's baton
     to_worker_node to_worker_;
-    std::vector<std::string> sending_;
+    std::vector<queued_piece> sending_;
     std::size_t sending_offset_ = 0;
     std::size_t asked_ = 0; // bytes of the send under way
     std::uint32_t sending_index_ = 0;

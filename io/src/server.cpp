@@ -81,6 +81,14 @@ server::server(context& ctx, drained_handler on_client, server_options options)
                             connection client) { return on_client(std::move(client), draining); };
 }
 
+void server::also(std::vector<endpoint> listen, handler on_client) {
+    if (state_->begun)
+        throw std::logic_error("server: also() before run()");
+    if (listen.empty() || on_client == nullptr)
+        throw std::invalid_argument("server: also() needs an address and a handler");
+    state_->others.push_back({.listen = std::move(listen), .on_client = std::move(on_client)});
+}
+
 server::~server() { state_->settle({}); }
 
 void server::drain() noexcept {
@@ -121,7 +129,8 @@ void server::rest_place::rest(connection client, std::chrono::steady_clock::time
 }
 
 /// Lets clients in until the listener is closed or a stop is requested.
-static task<void> accept_clients(std::shared_ptr<server::state> s, listener* from) {
+static task<void> accept_clients(std::shared_ptr<server::state> s, listener* from,
+                                 const server::handler* by) {
     for (;;) {
         auto permit = s->clients.enter();
         co_await permit;
@@ -138,7 +147,7 @@ static task<void> accept_clients(std::shared_ptr<server::state> s, listener* fro
         }
         s->client_came();
         try {
-            s->start(std::move(socket), connection(nullptr), {}, nullptr);
+            s->start(std::move(socket), connection(nullptr), {}, nullptr, by);
         } catch (const std::exception& e) { // no memory: it is this client that goes without
             s->client_gone();
             spdlog::error("a client is turned away: {}", e.what());
@@ -168,14 +177,25 @@ static task<bool> comes_in_time(server::state* s, std::chrono::steady_clock::dur
     }
 }
 
-using listeners = std::vector<std::unique_ptr<listener>>;
+/// Where clients come from, and whose they are.
+struct open_listener {
+    std::unique_ptr<listener> from;
+    const server::handler* by;
+};
+using listeners = std::vector<open_listener>;
 
 static void open_listeners(server::state& s, worker& home, listeners& open) {
     std::vector<endpoint> bound;
+    const auto open_one = [&](const endpoint& where, const server::handler& by) {
+        open.push_back({std::make_unique<listener>(s.ctx, home, where, s.options.socket), &by});
+        bound.push_back(open.back().from->local());
+    };
     try {
-        for (const endpoint& e : s.options.listen) {
-            open.push_back(std::make_unique<listener>(s.ctx, home, e, s.options.socket));
-            bound.push_back(open.back()->local());
+        for (const endpoint& each : s.options.listen)
+            open_one(each, s.on_client);
+        for (const server::state::other_clients& other : s.others) {
+            for (const endpoint& each : other.listen)
+                open_one(each, other.on_client);
         }
     } catch (...) {
         s.settle({});
@@ -249,9 +269,9 @@ static task<void> serve_then_drain(std::shared_ptr<server::state> s, listeners* 
     open_listeners(*s, self.home(), *open);
     start_attached(*s, *beside);
     acceptors->reserve(open->size()); // one that runs is one whose end is awaited
-    for (const auto& l : *open) {
+    for (const open_listener& l : *open) {
         acceptors->push_back(s->ctx.workers().spawn(
-            accept_clients(s, l.get()),
+            accept_clients(s, l.from.get(), l.by),
             {.name = "acceptor", .on = &self.home(), .report_errors = false}));
     }
     const std::stop_token stopped = co_await current_stop_token;
@@ -261,8 +281,8 @@ static task<void> serve_then_drain(std::shared_ptr<server::state> s, listeners* 
     s->end_rests_within(s->options.rest_grace);
 
     // The kernel refuses new clients from here on; those that it had let in are still served.
-    for (const auto& l : *open)
-        l->close();
+    for (const open_listener& l : *open)
+        l.from->close();
     s->drain_until = std::chrono::steady_clock::now() + s->options.drain_timeout;
     for (bool waited = false; !waited;) {
         try {
@@ -332,6 +352,7 @@ static task<void> run_to_the_end(std::shared_ptr<server::state> s) {
     co_await left_alone.under(not_stopped);
     s->drop_attached();
     s->on_client = {};
+    s->others.clear();
     s->rests = {};
     if (error)
         std::rethrow_exception(error);

@@ -63,7 +63,7 @@ private:
 
 /// One client: the handler, and what becomes of its exceptions. Without a `socket` it has rested.
 task<void> serve_client(std::shared_ptr<server::state> s, std::optional<accepted_socket> socket,
-                        connection client, rest_memo memo) {
+                        connection client, rest_memo memo, const server::handler* by) {
     const served_client inside(*s);
     routine& self = co_await current_routine;
     const routine_link cancel(s->cancelling.get_token(), request_routine_stop{&self});
@@ -72,7 +72,7 @@ task<void> serve_client(std::shared_ptr<server::state> s, std::optional<accepted
     try {
         task<void> handling;
         if (socket) {
-            handling = s->on_client(std::move(client));
+            handling = (*by)(std::move(client));
         } else {
             handling = s->rests.resumed(std::move(client), memo);
         }
@@ -95,11 +95,11 @@ task<void> end_rests_of(std::shared_ptr<server::state> s, worker_io* io,
 } // namespace
 
 void server::state::start(std::optional<accepted_socket> socket, connection client, rest_memo memo,
-                          worker* on) {
+                          worker* on, const handler* by) {
     served.enter_now();
     try {
         ctx.workers().spawn(
-            serve_client(shared_from_this(), std::move(socket), std::move(client), memo),
+            serve_client(shared_from_this(), std::move(socket), std::move(client), memo, by),
             {.name = "client", .on = on});
     } catch (...) {
         served.leave();
@@ -126,7 +126,7 @@ void server::state::rest_over(connection_core& c) noexcept {
     connection client(&c);
     if (!client.buffered().empty()) {
         try {
-            start(std::nullopt, std::move(client), memo, &home);
+            start(std::nullopt, std::move(client), memo, &home, nullptr);
             resumed = true;
         } catch (const std::exception& e) { // no memory: it is this client that goes
             spdlog::error("a client is given up: {}", e.what());

@@ -40,6 +40,11 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
     // The program's: called for those in `served`, given up when run() has seen the last of them.
     handler on_client;   // set before it runs, too
     rest_handlers rests; // set before it runs
+    struct other_clients {
+        std::vector<endpoint> listen;
+        handler on_client;
+    };
+    std::vector<other_clients> others; // set before it runs
     struct background {
         task<void> body; // run() takes it
         attach_options options;
@@ -88,8 +93,9 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
     void rest(connection client, std::chrono::steady_clock::time_point until, rest_memo memo);
     void rest_over(connection_core& c) noexcept override;
     /// Starts a client's handler, which is in `served` until it has ended. Throws if it cannot.
-    void start(std::optional<accepted_socket> socket, connection client, rest_memo memo,
-               worker* on);
+    /// `by` is one of the handlers here; null for a client that has rested.
+    void start(std::optional<accepted_socket> socket, connection client, rest_memo memo, worker* on,
+               const handler* by);
     /// No client rests longer than that from now on. The ones that come to rest later see to it
     /// themselves: `draining` or `cancelling` has been requested before.
     void end_rests_within(std::chrono::milliseconds grace);

@@ -16,4 +16,10 @@ shared_bytes::shared_bytes(std::initializer_list<std::string_view> pieces) {
     size_ = size;
 }
 
+shared_bytes shared_bytes::take(std::string&& bytes) {
+    const auto kept = std::make_shared<std::string>();
+    *kept = std::move(bytes);
+    return {std::shared_ptr<const char[]>(kept, kept->data()), kept->size()};
+}
+
 } // namespace rota::io

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <system_error>
 
 #include <rota/check.hpp>
 
@@ -52,6 +53,40 @@ task<void> stream::write_all(std::span<const std::string_view> pieces, deadline 
         joined.append(piece);
     co_await write_owned(std::move(joined), until);
 }
+
+task<void> stream::write_file(file_slice part, deadline until) {
+    constexpr std::size_t piece_bytes = 65'536;
+    while (part.size > 0) {
+        std::string piece;
+        try {
+            piece = co_await read_piece(&part, piece_bytes);
+        } catch (const std::system_error&) {
+            abort(); // what was announced does not come
+            throw;
+        }
+        co_await write_owned(std::move(piece), until);
+    }
+}
+
+task<void> stream::write_shared(shared_bytes bytes, deadline until) {
+    constexpr std::size_t piece_bytes = 65'536;
+    std::string_view rest = bytes.view();
+    try {
+        while (!rest.empty()) {
+            const std::string_view piece = rest.substr(0, piece_bytes);
+            co_await write(piece, until);
+            rest.remove_prefix(piece.size());
+        }
+    } catch (...) {
+        if (rest.size() != bytes.size())
+            abort(); // what follows would be taken for the rest
+        throw;
+    }
+}
+
+bool stream::try_write_shared(std::string_view, const shared_bytes&) { return false; }
+
+bool stream::try_write_file(std::string_view, const file_slice&) { return false; }
 
 task<std::size_t> stream::read_some(std::span<char> into, deadline until) {
     if (into.empty())

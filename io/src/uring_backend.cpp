@@ -297,8 +297,15 @@ private:
     // nothing of this ring is ever left in flight, so no buffer outlives the call and there is
     // nothing to cancel.
     void send_some(std::span<send_request> batch) {
-        constexpr int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+        std::size_t left = 0;
         for (send_request& r : batch) {
+            // A splice of the ring's would go to a thread of the kernel's, and block there.
+            if (r.file != nullptr) {
+                r.result = send_from_file(r.fd, *r.file);
+                continue;
+            }
+            ++left;
+            const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | r.more;
             r.result = -EAGAIN;
             io_uring_sqe* const sqe = ::io_uring_get_sqe(&ring_);
             // A plain send is cheaper than a message of one piece.
@@ -310,7 +317,6 @@ private:
             }
             sqe->user_data = reinterpret_cast<std::uintptr_t>(&r);
         }
-        std::size_t left = batch.size();
         while (left != 0) {
             ::io_uring_submit_and_wait(&ring_, static_cast<unsigned>(left));
             unsigned head = 0;

@@ -6,29 +6,31 @@
 namespace rota::json {
 namespace {
 
-/// The length of the well-formed UTF-8 sequence at the front of `text` (RFC 3629 section 4), 0 if
-/// there is none.
-std::size_t sequence_length(std::string_view text) noexcept {
+/// What a text begins with: a well-formed UTF-8 sequence (RFC 3629 section 4), or as much of one as
+/// is there, at least a byte (the "maximal subpart" that Unicode replaces by one U+FFFD).
+struct sequence {
+    std::size_t length;
+    bool whole;
+};
+
+sequence first_sequence(std::string_view text) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const auto within = [&](std::size_t i, unsigned low, unsigned high) {
-        return i < text.size() && byte(i) >= low && byte(i) <= high;
-    };
     const unsigned char lead = byte(0);
     if (lead < 0x80)
-        return 1;
-    if (lead >= 0xc2 && lead <= 0xdf)
-        return within(1, 0x80, 0xbf) ? 2 : 0;
-    if (lead >= 0xe0 && lead <= 0xef) {
-        const unsigned low = lead == 0xe0 ? 0xa0 : 0x80;  // no overlong forms
-        const unsigned high = lead == 0xed ? 0x9f : 0xbf; // no surrogates
-        return within(1, low, high) && within(2, 0x80, 0xbf) ? 3 : 0;
+        return {1, true};
+    if (lead < 0xc2 || lead > 0xf4)
+        return {1, false};
+    const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    // No overlong forms, no surrogates, nothing above U+10FFFF.
+    unsigned low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    unsigned high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    for (std::size_t i = 1; i < length; ++i) {
+        if (i == text.size() || byte(i) < low || byte(i) > high)
+            return {i, false};
+        low = 0x80;
+        high = 0xbf;
     }
-    if (lead >= 0xf0 && lead <= 0xf4) {
-        const unsigned low = lead == 0xf0 ? 0x90 : 0x80;
-        const unsigned high = lead == 0xf4 ? 0x8f : 0xbf; // up to U+10FFFF
-        return within(1, low, high) && within(2, 0x80, 0xbf) && within(3, 0x80, 0xbf) ? 4 : 0;
-    }
-    return 0;
+    return {length, true};
 }
 
 void append_escaped(std::string& out, char control) {
@@ -62,11 +64,10 @@ void append_quoted(std::string& out, std::string_view text) {
             out += c;
         } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
             append_escaped(out, c);
-        } else if (const std::size_t length = sequence_length(text); length > 0) {
-            out.append(text, 0, length);
-            used = length;
         } else {
-            out += "\xef\xbf\xbd";
+            const sequence first = first_sequence(text);
+            out.append(first.whole ? text.substr(0, first.length) : "\xef\xbf\xbd");
+            used = first.length;
         }
         text.remove_prefix(used);
     }

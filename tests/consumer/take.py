@@ -21,6 +21,7 @@ from pathlib import Path
 
 TEXT = b"as it was sent\nin two lines\n"
 ITEMS = '[{"name":"a","count":1},{"name":"b","count":2}]\n'
+SEALED = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"  # SHA-256 of "abc"
 
 
 def call(*command, **options):
@@ -108,12 +109,23 @@ def reads_json(prefix, program):
     print(f"JSON: {shown}", end="")
 
 
+def seals(prefix, program):
+    """What sees OpenSSL is found and works, where it was installed."""
+    if not list(prefix.rglob("librota_crypto.a")):
+        print("skipped: it was built without what sees OpenSSL")
+        return
+    shown = subprocess.run([program], check=True, capture_output=True, text=True, timeout=60).stdout
+    if shown != SEALED:
+        raise SystemExit(f"{program} shows {shown!r}")
+
+
 def through_pkg_config(source_root, build_root, folder, stack):
     set_up_alone(source_root, folder)
     prefix = installed(build_root, stack)
     project = fresh_project(source_root, folder / "project")
     description = next(prefix.rglob("rota.pc")).parent
     programs = ["echo"] + ["items"] * (description / "rota-json.pc").exists()
+    programs += ["sealed"] * (description / "rota-crypto.pc").exists()
     for name in programs:
         (project / name).unlink(missing_ok=True)
     call(
@@ -122,6 +134,7 @@ def through_pkg_config(source_root, build_root, folder, stack):
         env={**os.environ, "PKG_CONFIG_PATH": str(description)},
     )
     reads_json(prefix, project / "items")
+    seals(prefix, project / "sealed")
     return [(project / "echo", echoes)]
 
 
@@ -133,6 +146,7 @@ def through_cmake(source_root, build_root, folder, stack):
     call("cmake", "-G", "Ninja", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}")
     call("cmake", "--build", build)
     reads_json(prefix, build / "items")
+    seals(prefix, build / "sealed")
     return [(build / "echo", echoes)]
 
 

@@ -83,6 +83,8 @@ TEST_CASE("after our half-close the peer's bytes still arrive") {
     CAPTURE(how);
     context ctx(options_for(how));
     constexpr auto body = [](connection c) -> task<void> {
+        expect(c.has_room(10), "there is room");
+        expect(!c.has_room(std::size_t{1} << 30), "but not for anything");
         co_await c.write("last words");
         c.shutdown_write();
         bool refused = false;
@@ -93,6 +95,7 @@ TEST_CASE("after our half-close the peer's bytes still arrive") {
         }
         expect(refused, "a write after the half-close is refused");
         expect(!c.try_write("more"), "so is try_write");
+        expect(!c.has_room(1), "there is no room any more");
         const auto line = co_await c.read_line();
         expect(line == "still here", "the line arrives");
         const bool more = co_await c.fill();

@@ -93,6 +93,27 @@ TEST_CASE("each signal is passed on, up to two, also one that came before") {
           }) == 7);
 }
 
+TEST_CASE("SIGHUP may mean something else, and ends nothing then") {
+    CHECK(exit_code_of_child([] {
+              std::signal(SIGHUP, SIG_DFL); // not as nohup has it
+              end_signals signals(1h);
+              std::atomic<int> calls{0};
+              std::atomic<int> hangups{0};
+              signals.call([&] { ++calls; });
+              signals.call_on_hangup([&] { ++hangups; });
+              bool passed = true;
+              for (int i = 1; i <= 3; ++i) {
+                  signal_self(SIGHUP);
+                  passed = passed && becomes([&] { return hangups == i; });
+              }
+              passed = passed && calls == 0;
+              signals.call_on_hangup({});
+              signal_self(SIGHUP);
+              passed = passed && becomes([&] { return calls == 1; });
+              return passed && hangups == 3 ? 7 : 8;
+          }) == 7);
+}
+
 TEST_CASE("the mask of the thread is as before, and what nobody has taken is dropped") {
     CHECK(exit_code_of_child([] {
               for (int round = 0; round < 3; ++round) {

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "backend.hpp"
 #include "operation.hpp"
 #include "read_side.hpp"
@@ -137,6 +139,14 @@ private:
                 return;
             }
             room = static_cast<std::size_t>(next);
+        }
+        if (r.file != nullptr) {
+            std::string bytes(std::min(r.file->bytes, room), '\0');
+            const ssize_t got = ::pread(r.file->file, bytes.data(), bytes.size(),
+                                        static_cast<off_t>(r.file->offset));
+            script_.sent.append(bytes, 0, static_cast<std::size_t>(got));
+            r.result = static_cast<std::int32_t>(got);
+            return;
         }
         std::size_t taken = 0;
         for (std::size_t i = 0; i < r.message.msg_iovlen; ++i) {

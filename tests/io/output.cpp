@@ -92,6 +92,22 @@ rota::task<void> flush_then_log(output* o, std::string* log, char name) {
 
 } // namespace
 
+TEST_CASE("what has room is taken without force, and the rest is not") {
+    set_up s(100);
+    CHECK(s.out.has_room(100));
+    CHECK_FALSE(s.out.has_room(101));
+    REQUIRE(s.out.queue("0123456789", false));
+    CHECK(s.out.has_room(90));
+    CHECK_FALSE(s.out.has_room(91));
+    CHECK_FALSE(s.out.queue(std::string(91, 'x'), false));
+    CHECK(s.out.queue(std::string(90, 'x'), false));
+    s.out.cut();
+    CHECK_FALSE(s.out.has_room(0));
+    s.run();
+    s.out.fail(EPIPE);
+    CHECK_FALSE(s.out.has_room(0));
+}
+
 TEST_CASE("bytes that there is no room for are not counted as queued") {
     set_up s;
     for (const bool behind_others : {false, true}) {

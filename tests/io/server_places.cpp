@@ -60,6 +60,36 @@ TEST_CASE("a free place is for whoever comes first, wherever the server listens"
     }
 }
 
+TEST_CASE("clients of another handler come by an address of their own, and share all the rest") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    context ctx(options_for(how));
+    server s(ctx, greet_and_echo, {.listen = {endpoint::ip("127.0.0.1", 0)}});
+    constexpr auto shout = [](connection client) -> task<void> {
+        co_await client.write_line("HELLO");
+        co_await echo(std::move(client));
+    };
+    CHECK_THROWS_AS(s.also({}, shout), std::invalid_argument);
+    CHECK_THROWS_AS(s.also({endpoint::ip("127.0.0.1", 0)}, {}), std::invalid_argument);
+    s.also({endpoint::ip("127.0.0.2", 0), endpoint::ip("127.0.0.3", 0)}, shout);
+    const auto running = ctx.workers().spawn(s.run(), {.name = "server"});
+    const std::vector<endpoint> where = s.listening();
+    REQUIRE(where.size() == 3);
+    CHECK_THROWS_AS(s.also({endpoint::ip("127.0.0.1", 0)}, shout), std::logic_error);
+    {
+        const peer first(where[0]);
+        const peer second(where[1]);
+        const peer third(where[2]);
+        CHECK(first.receive_exactly(6) == "hello\n");
+        CHECK(second.receive_exactly(6) == "HELLO\n");
+        CHECK(third.receive_exactly(6) == "HELLO\n");
+        ask(second);
+        CHECK(s.connections() == 3);
+    }
+    s.drain();
+    finish(running);
+}
+
 TEST_CASE("those who wait for a place when a drain begins are served once there is one") {
     const combination how = each_combination();
     CAPTURE(how);

@@ -1,6 +1,9 @@
 #include <rota/io/shared_bytes.hpp>
 
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -25,4 +28,27 @@ TEST_CASE("pieces become one") {
     CHECK(bytes.view() == "ann: hello\n");
     CHECK(bytes.size() == 11);
     CHECK(shared_bytes("").view().empty());
+}
+
+TEST_CASE("a string is taken over") {
+    std::string text(1000, 'x');
+    const char* const at = text.data();
+    const shared_bytes bytes = shared_bytes::take(std::move(text));
+    CHECK(bytes.view().data() == at);
+    CHECK(bytes.view() == std::string(1000, 'x'));
+    CHECK(shared_bytes::take("short").view() == "short");
+    CHECK(shared_bytes::take({}).view().empty());
+}
+
+TEST_CASE("bytes that something else holds go with the last copy") {
+    const auto held = std::make_shared<std::string>("held");
+    {
+        const shared_bytes bytes(std::shared_ptr<const char[]>(held, held->data()), held->size());
+        const shared_bytes copy = bytes;
+        CHECK(copy.view().data() == held->data());
+        CHECK(held.use_count() == 3);
+    }
+    CHECK(held.use_count() == 1);
+    constexpr std::string_view text = "static";
+    CHECK(shared_bytes::of_static(text).view().data() == text.data());
 }

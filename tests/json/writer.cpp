@@ -47,6 +47,9 @@ TEST_CASE("what is not UTF-8 is replaced") {
     CHECK(quoted("a\xff"
                  "b") == "\"a" + bad + "b\"");
     CHECK(quoted("\xc3") == '"' + bad + '"');
+    CHECK(quoted("\xe2\x82") == '"' + bad + '"'); // one for as much of a sequence as is there
+    CHECK(quoted("\xe2\x82(") == '"' + bad + "(\"");
+    CHECK(quoted("\xf0\x9f\x98\xe2\x82\xac") == '"' + bad + "\xe2\x82\xac\"");
     CHECK(quoted("\xc0\xaf") == '"' + bad + bad + '"');
     CHECK(quoted("\xed\xa0\x80") == '"' + bad + bad + bad + '"');
     CHECK(quoted("\xf4\x90\x80\x80") == '"' + bad + bad + bad + bad + '"');

@@ -2,7 +2,8 @@
 
 In a console block a line that begins with "$ " is a command, run while the program serves; what
 follows it is its output. A console block without a command is the output of the program itself.
-Port 8080 stands for a free one, "…" in what is shown for anything.
+Port 8080 stands for a free one, "…" in what is shown for anything. A program that names cert.pem
+finds one for localhost, and key.pem, where it runs.
 """
 
 import os
@@ -65,8 +66,9 @@ def wait_until_it_listens(port, program, source):
     raise SystemExit(f"the program does not listen on port {port}")
 
 
-def run(command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S).stdout
+def run(command, folder=None):
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S,
+                          cwd=folder).stdout
 
 
 def shows(expected, printed):
@@ -75,8 +77,18 @@ def shows(expected, printed):
     return re.fullmatch(pattern, printed, re.S) is not None
 
 
+def make_certificate(folder):
+    subprocess.run(["openssl", "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-keyout", "key.pem",
+                    "-out", "cert.pem", "-addext", "subjectAltName=DNS:localhost"],
+                   cwd=folder, check=True, capture_output=True, timeout=LIMIT_S)
+
+
 def check(number, source, console, compiler, flags, folder):
     port = free_port()
+    if "tls" in source and not any("rota_tls" in flag for flag in flags):
+        print(f"block {number} is skipped: this build has no TLS")
+        return []
     path = os.path.join(folder, f"block{number}.cpp")
     with open(path, "w", encoding="utf-8") as f:
         f.write(source.replace(":8080", f":{port}"))
@@ -87,13 +99,15 @@ def check(number, source, console, compiler, flags, folder):
     if not console.startswith("$ "):
         shown = run([binary])
         return [("its output", console, shown)]
-    program = subprocess.Popen([binary], stdout=subprocess.DEVNULL)
+    if "cert.pem" in source:
+        make_certificate(folder)
+    program = subprocess.Popen([binary], stdout=subprocess.DEVNULL, cwd=folder)
     try:
         wait_until_it_listens(port, program, source)
         results = []
         for command, expected in commands(console):
             command = re.sub(r"([:/])8080\b", rf"\g<1>{port}", command)
-            results.append((command, expected, run(["bash", "-c", command])))
+            results.append((command, expected, run(["bash", "-c", command], folder)))
     finally:
         program.terminate()
         status = program.wait(LIMIT_S)

@@ -14,7 +14,8 @@ import sys
 from pathlib import Path
 
 ROOTS = ("framework/include", "io/include", "io/http/include", "io/http1/include",
-         "io/http_server/include", "json/include")
+         "io/http2/include", "io/files/include", "io/http_server/include", "io/tls/include",
+         "json/include", "io/coding/include", "io/http_coding/include", "io/websocket/include")
 SHOWN = ("README.md", "docs/guide/*.md", "examples/**/*.cpp", "apps/echo/*.cpp",
          "apps/three_questions/*.cpp", "tests/consumer/project/*.cpp")
 

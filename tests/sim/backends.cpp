@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <poll.h>
+#include <unistd.h>
 
 #include "backend.hpp"
 #include "fiber.hpp"
@@ -248,6 +249,17 @@ public:
         simulation::here().check_role("rota-write");
         for (rota::io::send_request& r : batch) {
             std::string bytes;
+            if (r.file != nullptr) {
+                bytes.resize(r.file->bytes);
+                const ssize_t got = ::pread(r.file->file, bytes.data(), bytes.size(),
+                                            static_cast<off_t>(r.file->offset));
+                here().require(got >= 0, "a file is sent that is closed");
+                bytes.resize(static_cast<std::size_t>(got));
+                if (bytes.empty()) {
+                    r.result = 0;
+                    continue;
+                }
+            }
             for (std::size_t i = 0; i < r.message.msg_iovlen; ++i) {
                 const iovec& piece = r.message.msg_iov[i];
                 bytes.append(static_cast<const char*>(piece.iov_base), piece.iov_len);

@@ -1,5 +1,7 @@
 // Lines that come back: the io::server with a handler of a few lines.
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -13,10 +15,37 @@ namespace {
 using rota::task;
 using rota::io::connection;
 
+/// A line that is other bytes once nobody holds it. `held` counts those that are held.
+rota::io::shared_bytes watched(std::string_view line, std::shared_ptr<int> held) {
+    const std::size_t size = line.size() + 1;
+    auto bytes = std::make_unique<char[]>(size);
+    *std::copy(line.begin(), line.end(), bytes.get()) = '\n';
+    char* const all = bytes.get();
+    ++*held;
+    const auto gone = [size, held](char* p) {
+        std::fill_n(p, size, '?');
+        delete[] p;
+        --*held;
+    };
+    bytes.release(); // from here on it goes by `gone`
+    return {std::shared_ptr<const char[]>(std::shared_ptr<char[]>(all, gone)), size};
+}
+
+/// A line in bytes that are shared, which nobody holds any more once they have been sent.
+task<void> write_shared(connection* client, std::string_view line, std::shared_ptr<int> held) {
+    rota::io::shared_bytes bytes = watched(line, held);
+    co_await client->write_shared(std::move(bytes));
+    if (line.size() % 4 != 3)
+        co_return;
+    co_await client->flush();
+    here().require(*held == 0, "bytes are held that have been sent");
+}
+
 /// Handlers hold their thread in so many of a thousand lines, now and then so long that another one
 /// receives.
 task<void> echo_lines(connection client, unsigned holds) {
     random& r = here().rng();
+    const auto held = std::make_shared<int>(0);
     for (;;) {
         const std::optional<std::string> line = co_await client.read_line();
         if (!line)
@@ -24,7 +53,10 @@ task<void> echo_lines(connection client, unsigned holds) {
         simulation::here().check_role("rota-worker");
         if (r.chance(holds))
             here().sleep(nanoseconds(r.below(400'000'000)));
-        co_await client.write_line(*line);
+        if (line->size() % 2 == 1)
+            co_await write_shared(&client, *line, held);
+        else
+            co_await client.write_line(*line);
     }
 }
 

@@ -21,18 +21,31 @@ NOT_BY_MESON = {"compile", "consumer", "peers", "tidy"}
 ROOMS = {
     # folder: (where its tests are, the include prefixes of the rooms it may see)
     "io/http_server": ("tests/io/http_server", {"rota/http/", "rota/io/", "rota/"}),
+    "io/http_coding": ("tests/io/http_coding", {"rota/coding/", "rota/http/", "rota/"}),
+    "io/websocket": ("tests/io/websocket", {"rota/coding/", "rota/http/", "rota/io/", "rota/"}),
+    "io/files": ("tests/io/files", {"rota/http/", "rota/io/", "rota/"}),
     "io/http1": ("tests/io/http1", {"rota/http/", "rota/io/", "rota/"}),
-    "io/http": ("tests/io/http", {"rota/http/", "rota/io/", "rota/json/", "rota/"}),
+    "io/http2": ("tests/io/http2", {"rota/http/", "rota/io/", "rota/"}),
+    "io/http": ("tests/io/http", {"rota/crypto/", "rota/http/", "rota/io/", "rota/json/", "rota/"}),
+    "io/coding": ("tests/io/coding", {"rota/coding/"}),
+    "io/tls": ("tests/io/tls", {"rota/crypto/", "rota/io/", "rota/"}),
     "io": ("tests/io", {"rota/io/", "rota/"}),
     "framework": ("tests/framework", {"rota/"}),
     "json": ("tests/json", {"rota/json/"}),
-    "apps": ("tests/apps", {"rota/http/", "rota/io/", "rota/json/", "rota/"}),
+    "apps": ("tests/apps", {"rota/coding/", "rota/crypto/", "rota/http/", "rota/io/", "rota/json/",
+                            "rota/"}),
 }
 # Third parties: the only folders that may include them.
 THIRD_PARTIES = {
+    "brotli": {"io/coding/src"},
+    "zlib.h": {"io/coding/src"},
+    "zstd.h": {"io/coding/src"},
+    "zstd_errors.h": {"io/coding/src"},
     "liburing": {"io/src", "tests/io", "bench"},
     "liburing.h": {"io/src", "tests/io", "bench"},
     "llhttp.h": {"io/http1/src"},
+    "nghttp2": {"io/http2/src", "tests/io/http2"},
+    "openssl": {"io/tls/src", "tests/io/tls"},
     "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "tests/sim", "bench"},
     "fmt": {"io/src", "apps", "tests", "bench"},
     "catch2": {"tests"},
@@ -115,7 +128,7 @@ def include_problems(path, text):
         if ".." in name.split("/"):
             yield number, f"include of a path with '..': {name}"
         if room and name.startswith("rota/"):
-            prefix = re.match(r"rota/((io|http|json)/)?", name)[0]
+            prefix = re.match(r"rota/((coding|crypto|io|http|json)/)?", name)[0]
             if prefix not in ROOMS[room][1]:
                 yield number, f"{room} may not include {name}: includes go downwards only"
     if path.suffix == ".hpp" and path.parts[-2] != "pch" and "#pragma once" not in text:

@@ -59,6 +59,14 @@ function show(look) {
   showQueues(look.queues, look.queues_total, look.now_ms);
 }
 
+/// What has brought this page.
+function showProtocol() {
+  const by = performance.getEntriesByType("navigation")[0]?.nextHopProtocol;
+  const names = { "http/1.0": "HTTP/1.0", "http/1.1": "HTTP/1.1", h2: "HTTP/2", h3: "HTTP/3" };
+  const how = location.protocol === "https:" ? "over TLS" : "in clear";
+  if (by) setText(byId("protocol"), `This page came by ${names[by] ?? by} ${how}.`);
+}
+
 function start() {
   feed ??= follow("debug/live", silence_ms, {
     open: () => {},
@@ -93,5 +101,6 @@ window.addEventListener("hashchange", () => {
   if (name) selectQueue(name, false);
 });
 listenToForms();
+showProtocol();
 if (namedQueue()) selectQueue(namedQueue(), false);
 if (!document.hidden) start();

@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <rota/errors.hpp>
-#include <rota/task_group.hpp>
+#include <rota/http/event_stream.hpp>
 #include <rota/yield.hpp>
 
 #include "handlers.hpp"
@@ -18,11 +17,19 @@
 namespace jobs {
 namespace {
 
-using rota::http::body_writer;
+using rota::http::event_stream;
+using rota::http::event_stream_options;
+using rota::http::server_event;
 
-/// Between two signs of life on a stream of events.
-constexpr std::chrono::seconds sign_of_life{15};
+constexpr std::chrono::milliseconds wait_max = std::chrono::hours(1); // then it looks again
 constexpr std::size_t events_at_once = 100;
+
+/// Tells a client that it has to look at all of the queue again.
+server_event missed() {
+    server_event made(R"({"reason":"events have been missed"})");
+    made.type("reset");
+    return made;
+}
 
 task<response> show_queue_named(service* s, std::string name) {
     const std::optional<queue_info> info = co_await s->backing().describe(name, s->now());
@@ -44,50 +51,21 @@ task<response> set_paused(service* s, request* req, bool paused) {
 }
 
 /// Until the server drains.
-task<void> send_each(service* s, watched_ptr queue, std::uint64_t seen, std::string first,
-                     body_writer* to) {
+task<void> send_events(service* s, watched_ptr queue, std::uint64_t seen, std::string first,
+                       event_stream* to) {
     std::string text = std::move(first);
-    for (;;) {
+    while (!s->drain_token().stop_requested()) {
         const std::vector<event> events = queue->log.after(seen, events_at_once);
         for (const event& each : events) {
             if (each.number > seen + 1)
-                text += "event: reset\ndata: {\"reason\":\"events have been missed\"}\n\n";
+                missed().append_to(text);
             text += describe_event(each, s->epoch());
             seen = each.number;
         }
-        co_await to->write(text);
-        co_await to->flush();
+        if (!text.empty())
+            co_await to->send_text(text);
         text.clear();
-        const bool there = co_await s->wait_for_event(queue, seen, sign_of_life);
-        if (s->drain_token().stop_requested())
-            break;
-        if (!there)
-            text = ": still here\n\n";
-    }
-}
-
-task<void> stop_when_gone(request* req, rota::task_group* what) {
-    co_await req->disconnected();
-    what->request_stop();
-}
-
-/// Until the client goes or the server drains. A receive stays armed, so that a client that goes
-/// while nothing happens is noticed.
-task<void> send_events(service* s, request* req, watched_ptr queue, std::uint64_t seen,
-                       std::string first, body_writer* to) {
-    const std::stop_token stopped = co_await rota::current_stop_token;
-    // NOLINTNEXTLINE(cppcoreguidelines-avoid-capturing-lambda-coroutines): the task keeps it
-    auto body = [=, queue = std::move(queue),
-                 first = std::move(first)](rota::task_group& both) mutable -> task<void> {
-        both.spawn(stop_when_gone(req, &both), "events: is the client there");
-        co_await send_each(s, std::move(queue), seen, std::move(first), to);
-        both.request_stop();
-    };
-    try {
-        co_await rota::with_task_group(std::move(body));
-    } catch (const rota::operation_cancelled&) {
-        if (stopped.stop_requested())
-            throw;
+        (void)co_await s->wait_for_event(queue, seen, wait_max);
     }
 }
 
@@ -178,20 +156,20 @@ task<response> delete_job(service* s, request* req) {
 task<response> show_events(service* s, request* req) {
     watched_ptr queue = open_queue(*s, queue_name(*req));
     std::uint64_t seen = queue->log.last();
-    std::string first = "retry: 1000\n\n";
+    std::string first;
     if (const auto last_id = req->header("Last-Event-ID")) {
         const auto number = read_event_id(*last_id, s->epoch());
         if (!number || *number > seen)
-            first += "event: reset\ndata: {\"reason\":\"events have been missed\"}\n\n";
+            missed().append_to(first);
         seen = number.value_or(0) > seen ? seen : number.value_or(0);
     }
-    auto producer = [s, req, queue = std::move(queue), seen,
-                     first = std::move(first)](body_writer& to) mutable -> task<void> {
-        return send_events(s, req, std::move(queue), seen, std::move(first), &to);
+    auto source = [s, queue = std::move(queue), seen,
+                   first = std::move(first)](event_stream& to) mutable {
+        return send_events(s, std::move(queue), seen, std::move(first), &to);
     };
-    response answer = response::stream(std::move(producer), "text/event-stream");
-    answer.header("Cache-Control", "no-store");
-    co_return std::move(answer);
+    event_stream_options options;
+    options.retry = std::chrono::seconds(1);
+    co_return event_stream::answer(*req, std::move(source), std::move(options));
 }
 
 } // namespace jobs

@@ -5,6 +5,7 @@
 
 #include "problem.hpp"
 #include "words.hpp"
+#include <rota/http/event_stream.hpp>
 #include <rota/json/writer.hpp>
 
 namespace jobs {
@@ -226,15 +227,16 @@ std::string describe_taken(const std::vector<taken_job>& jobs) {
 }
 
 std::string describe_event(const event& what, time_ms epoch) {
-    std::string text = "id: " + std::to_string(epoch) + '-' + std::to_string(what.number) +
-                       "\nevent: " + std::string(to_string(what.kind)) + "\ndata: ";
-    rota::json::writer w(text);
+    std::string data;
+    rota::json::writer w(data);
     w.begin_object().member("type", to_string(what.kind));
     if (what.job != 0)
         w.member("id", id_text(what.job)).member("attempt", what.attempt);
     w.member("at", time_text(what.at)).end_object();
-    text += "\n\n";
-    return text;
+    rota::http::server_event made(std::move(data));
+    made.id(std::to_string(epoch) + '-' + std::to_string(what.number));
+    made.type(std::string(to_string(what.kind)));
+    return made.text();
 }
 
 std::optional<std::uint64_t> read_event_id(std::string_view text, time_ms epoch) {

@@ -4,7 +4,7 @@
 #include <array>
 #include <memory>
 
-#include <openssl/evp.h>
+#include <rota/crypto/digest.hpp>
 
 #include "statements.hpp"
 
@@ -42,11 +42,7 @@ job_row job_at(const postgres_result& rows, int i) {
 } // namespace
 
 std::string digest_of(std::string_view key) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned size = 0;
-    if (EVP_Digest(key.data(), key.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
-        throw store_error("cannot compute the SHA-256 of a key");
-    return {reinterpret_cast<const char*>(digest.data()), size};
+    return std::string(rota::crypto::view(rota::crypto::sha256_of(key)));
 }
 
 // --- Loading ---

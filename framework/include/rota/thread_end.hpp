@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <new>
+
 #include <pthread.h>
 
 namespace rota {
@@ -28,5 +31,20 @@ private:
     pthread_key_t key_{};
     bool made_;
 };
+
+/// The T that the calling thread keeps for itself: made when it is first asked for, destroyed when
+/// the thread ends. `For` tells apart those of one type. Throws what T() throws, or std::bad_alloc.
+template <class T, class For>
+[[nodiscard]] T& kept_by_thread() {
+    static const thread_end end([](void* kept) { delete static_cast<T*>(kept); });
+    static thread_local T* kept = nullptr;
+    if (!kept) {
+        auto made = std::make_unique<T>();
+        if (!end.note(made.get()))
+            throw std::bad_alloc();
+        kept = made.release();
+    }
+    return *kept;
+}
 
 } // namespace rota

@@ -1,6 +1,7 @@
 #include <rota/http/body.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <rota/http/error.hpp>
 
@@ -21,6 +22,16 @@ task<std::string> body_reader::read_all(std::size_t bytes_max) {
         if (piece.size() > bytes_max - whole.size())
             throw http_error(413, "content too large");
         whole.append(piece);
+    }
+}
+
+task<void> body_writer::write_shared(io::shared_bytes piece) { co_await write(piece.view()); }
+
+task<void> body_writer::write_file(io::file_slice part) {
+    constexpr std::size_t piece_bytes = 65'536;
+    while (part.size > 0) {
+        std::string piece = co_await io::read_piece(&part, piece_bytes);
+        co_await write_owned(std::move(piece));
     }
 }
 

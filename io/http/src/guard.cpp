@@ -8,6 +8,7 @@
 
 #include "answers.hpp"
 #include "authority.hpp"
+#include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
@@ -24,12 +25,8 @@ bool comes_from_elsewhere(const request& req) noexcept {
             syntax::iequals(field.value, "cross-site")) {
             return true;
         }
-        if (syntax::iequals(field.name, "Origin") &&
-            !detail::same_origin(field.value, req.host())) {
-            return true;
-        }
     }
-    return false;
+    return !is_of_own_origin(req);
 }
 
 /// What stands behind the scheme of an Authorization field, empty if that is another.
@@ -86,7 +83,9 @@ bool guard::is_host_allowed(std::string_view host) const {
 }
 
 std::optional<guard::refusal> guard::check_browser(const request& req) const {
-    if (!is_host_allowed(req.host()))
+    // Both what a proxy says and what it was told itself: a page could say the former.
+    const request_head& head = request_access::head(req);
+    if (!is_host_allowed(req.host()) || !is_host_allowed(head.text(head.host)))
         return refusal{421, options_.host_advice};
     if (!changes_nothing(req.method()) && comes_from_elsewhere(req)) {
         return refusal{403, "this was sent by a page of another origin than Host; a proxy has to "
@@ -135,6 +134,19 @@ middleware guard::around(std::shared_ptr<const guard> self, error_page page) {
     return [self = std::move(self), page = std::move(page)](request& req, next proceed) {
         return pass_or_refuse(self, &page, &req, proceed);
     };
+}
+
+bool is_of_own_origin(const request& req) noexcept {
+    for (const header_field field : req.headers()) {
+        if (!syntax::iequals(field.name, "Origin"))
+            continue;
+        // A page in clear is of another origin; the other way round a proxy may have been between.
+        if (req.secure() && !field.value.starts_with("https://"))
+            return false;
+        if (!detail::same_origin(field.value, req.host()))
+            return false;
+    }
+    return true;
 }
 
 bool is_local(const io::endpoint& where) {

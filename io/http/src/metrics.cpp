@@ -47,6 +47,8 @@ metrics_snapshot server_metrics::read() const noexcept {
         sum.connections += counters->connections.get();
         sum.connections_open += counters->connections_open.get();
         sum.connections_taken_over += counters->connections_taken_over.get();
+        sum.connections_http2 += counters->connections_http2.get();
+        sum.requests_http2 += counters->requests_http2.get();
         sum.requests += counters->requests.get();
         sum.requests_in_flight += counters->requests_in_flight.get();
         sum.bytes_received += counters->bytes_received.get();

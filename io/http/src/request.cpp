@@ -4,6 +4,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include <rota/http/cookie.hpp>
 #include <rota/http/detail/exchange.hpp>
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/fields.hpp>
@@ -85,6 +86,12 @@ std::string_view request::param(std::string_view name) const {
     throw std::out_of_range("the route has no parameter " + std::string(name));
 }
 
+std::vector<request_cookie> request::cookies() const { return read_cookies(headers()); }
+
+std::optional<std::string_view> request::cookie(std::string_view name) const noexcept {
+    return find_cookie(headers(), name);
+}
+
 bool request::offers_upgrade(std::string_view protocol) const noexcept {
     return version_minor() >= 1 && fields::list_has(headers(), "Connection", "upgrade") &&
            fields::list_has(headers(), "Upgrade", protocol);
@@ -109,7 +116,15 @@ void request_access::set_route(request& of, const route_values* found) noexcept 
     }
 }
 
-std::string_view request::peer() const noexcept { return on_ != nullptr ? on_->peer() : ""; }
+std::string_view request::peer() const noexcept {
+    if (facts_ && facts_->peer)
+        return *facts_->peer;
+    return on_ != nullptr ? on_->peer() : "";
+}
+
+const io::tls::stream* request::tls() const noexcept {
+    return on_ != nullptr ? on_->tls() : nullptr;
+}
 
 task<void> request::disconnected() {
     if (on_ == nullptr)

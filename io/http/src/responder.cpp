@@ -3,8 +3,10 @@
 #include <string_view>
 #include <utility>
 
+#include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/router_access.hpp>
 
+#include "answer_fields.hpp"
 #include "answers.hpp"
 
 namespace rota::http {
@@ -67,8 +69,11 @@ task<exchange_end> responder::answer() {
         if (error)
             answer.emplace(error_answer(failure_of(error)));
     }
+    add_promised(*answer);
     if (answer->takes_over())
         co_return co_await on_.hand_over(&*answer);
+    if (answer->is_file() && !on_.sends_files())
+        answer->stream_file();
     if (answer->streamed()) {
         exchange::streamed done;
         {
@@ -82,13 +87,23 @@ task<exchange_end> responder::answer() {
                 co_return exchange_end::cut;
             }
             answer.emplace(error_answer(what));
+            add_promised(*answer);
         }
     }
     // An answer in place of one that could not be streamed is whole.
-    if (!answer->streamed() && !on_.try_send(*answer))
+    if (!answer->streamed() && !on_.try_send(*answer)) {
+        answer->share_owned(); // so that it can be sent from where it is
         co_await on_.send(&*answer);
+    }
     account(answer->status());
     co_return exchange_end::answered;
+}
+
+/// The fields that middleware has promised, whoever has made the answer.
+void responder::add_promised(response& answer) const {
+    const request_facts* const facts = request_access::known_facts(*request_);
+    if (facts != nullptr && !facts->answer_fields.empty())
+        add_missing_fields(answer.headers(), facts->answer_fields);
 }
 
 http_error responder::failure_of(const std::exception_ptr& error) {
@@ -118,8 +133,11 @@ void responder::account(int status) {
 [[gnu::noinline, gnu::cold]] void responder::log(int status, time_point::duration took) {
     const std::string_view target = head_->base != nullptr ? head_->text(head_->target) : "";
     const std::string_view name = target.empty() ? "" : to_string(head_->method);
-    place_.hooks->on_access({on_.peer(), name, target, status, on_.bytes_sent() - sent_before_,
-                             std::chrono::duration_cast<std::chrono::microseconds>(took)});
+    const request* const asked = routed_ && request_ ? &*request_ : nullptr;
+    const std::string_view peer = asked != nullptr ? asked->peer() : on_.peer();
+    place_.hooks->on_access({peer, name, target, status, on_.bytes_sent() - sent_before_,
+                             std::chrono::duration_cast<std::chrono::microseconds>(took),
+                             head_->protocol(), asked});
 }
 
 } // namespace rota::http

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include <rota/http/cookie.hpp>
+
 namespace rota::http {
 namespace {
 
@@ -56,6 +58,16 @@ response response::fixed(literal body, literal content_type) {
     return answer;
 }
 
+response response::shared(shared_body body, std::string_view content_type) {
+    response answer;
+    answer.headers_.add("Content-Type", content_type);
+    answer.rare_ = std::make_unique<rare>();
+    answer.fixed_ = body.view();
+    answer.rare_->bytes = std::move(body);
+    answer.kind_ = kind::shared;
+    return answer;
+}
+
 response response::stream(body_producer producer, std::string_view content_type) {
     if (!producer)
         throw std::invalid_argument("a streaming response needs a producer");
@@ -74,6 +86,17 @@ response response::stream(std::uint64_t length, body_producer producer,
     return answer;
 }
 
+response response::file(io::file_slice content, std::string_view content_type) {
+    response answer;
+    answer.headers_.add("Content-Type", content_type);
+    answer.length_ = content.size;
+    answer.length_known_ = true;
+    answer.rare_ = std::make_unique<rare>();
+    answer.rare_->content = std::move(content);
+    answer.kind_ = kind::file;
+    return answer;
+}
+
 response response::upgrade(std::string_view protocol, connection_taker taker) {
     if (!taker)
         throw std::invalid_argument("a connection that is taken over needs a taker");
@@ -81,7 +104,8 @@ response response::upgrade(std::string_view protocol, connection_taker taker) {
         throw std::invalid_argument("a protocol to go on in has a name");
     response answer;
     answer.headers_.add("Upgrade", protocol);
-    answer.taker_ = std::make_unique<connection_taker>(std::move(taker));
+    answer.rare_ = std::make_unique<rare>();
+    answer.rare_->taker = std::move(taker);
     answer.status_ = 101;
     answer.kind_ = kind::upgrade;
     return answer;
@@ -91,7 +115,8 @@ response response::tunnel(connection_taker taker) {
     if (!taker)
         throw std::invalid_argument("a connection that is taken over needs a taker");
     response answer;
-    answer.taker_ = std::make_unique<connection_taker>(std::move(taker));
+    answer.rare_ = std::make_unique<rare>();
+    answer.rare_->taker = std::move(taker);
     answer.kind_ = kind::tunnel;
     return answer;
 }
@@ -112,13 +137,47 @@ response& response::header(std::string_view name, std::string_view value) & {
     return *this;
 }
 
+response& response::set_cookie(const cookie& one) & {
+    headers_.add("Set-Cookie", one.to_string());
+    return *this;
+}
+
 response& response::close() & noexcept {
     close_ = true;
     return *this;
 }
 
+void response::share_owned() {
+    if (kind_ != kind::owned)
+        return;
+    auto made = std::make_unique<rare>();
+    made->bytes = shared_body::take(std::move(owned_));
+    fixed_ = made->bytes.view();
+    rare_ = std::move(made);
+    kind_ = kind::shared;
+}
+
+shared_body response::shared_content() const {
+    switch (kind_) {
+    case kind::shared:
+        return rare_->bytes;
+    case kind::owned:
+        return shared_body(owned_);
+    default:
+        return shared_body::of_static(fixed_);
+    }
+}
+
+void response::stream_file() {
+    producer_ = [content = std::move(rare_->content)](body_writer& to) {
+        return to.write_file(content);
+    };
+    rare_.reset();
+    kind_ = kind::streamed;
+}
+
 std::optional<std::uint64_t> response::length() const noexcept {
-    if (kind_ != kind::streamed)
+    if (kind_ != kind::streamed && kind_ != kind::file)
         return body().size();
     if (length_known_)
         return length_;

@@ -241,6 +241,8 @@ void router::resolve(request& req, route_match& found) const {
     }
     find(req.method(), request_access::prepare_path(req), found);
     request_access::set_route(req, &found.values);
+    if (found.target != nullptr)
+        request_access::set_pattern(req, &found.target->pattern);
 }
 
 task<response> router_access::dispatch(request& req, const route_match& match) {

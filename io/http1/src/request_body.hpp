@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include <rota/http/body.hpp>
+#include <rota/http/detail/wire.hpp>
 #include <rota/http/limits.hpp>
 #include <rota/task.hpp>
 #include <rota/worker.hpp>
 
 #include "request_parser.hpp"
-#include "wire.hpp"
 
 namespace rota::http {
 

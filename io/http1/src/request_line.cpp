@@ -19,18 +19,6 @@ text_span span_of(const request_head& head, std::string_view part) noexcept {
             static_cast<std::uint32_t>(part.size())};
 }
 
-bool valid_port(std::string_view text) noexcept {
-    if (text.size() > 5)
-        return false;
-    unsigned port = 0;
-    for (char c : text) {
-        if (!syntax::is_digit(c))
-            return false;
-        port = port * 10 + static_cast<unsigned>(c - '0');
-    }
-    return port <= 65'535;
-}
-
 /// The part behind "http://" or "https://", or nothing if the target starts with neither.
 std::string_view after_scheme(std::string_view target) noexcept {
     for (std::string_view scheme : {"http://", "https://"}) {
@@ -171,47 +159,6 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
     head.minor = version[7] == '0' ? 0 : 1;
     head.method = *known;
     return parse_target(target, head, plain);
-}
-
-/// What stands in brackets: an IPv6 address, as far as its characters go, or an address of a future
-/// version (RFC 3986 section 3.2.2).
-static bool valid_literal(std::string_view text) noexcept {
-    if (text.starts_with('v') || text.starts_with('V')) {
-        std::size_t at = 1;
-        while (at < text.size() && syntax::hex_value(text[at]) >= 0)
-            ++at;
-        if (at == 1 || at + 1 >= text.size() || text[at] != '.')
-            return false;
-        return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at) + 1, text.end(),
-                           [](char c) { return syntax::is_host_char(c) || c == ':'; });
-    }
-    return text.size() >= 2 && std::all_of(text.begin(), text.end(), [](char c) {
-               return syntax::hex_value(c) >= 0 || c == ':' || c == '.';
-           });
-}
-
-bool valid_host(std::string_view text) noexcept {
-    std::size_t end = 0;
-    if (text.starts_with('[')) {
-        end = text.find(']');
-        if (end == std::string_view::npos || !valid_literal(text.substr(1, end - 1)))
-            return false;
-        ++end;
-    } else {
-        for (;; end += 3) {
-            while (end < text.size() && syntax::is_host_char(text[end]))
-                ++end;
-            if (end == text.size() || text[end] == ':')
-                break;
-            if (text[end] != '%' || end + 2 >= text.size() ||
-                syntax::hex_value(text[end + 1]) < 0 || syntax::hex_value(text[end + 2]) < 0) {
-                return false;
-            }
-        }
-    }
-    if (end == text.size())
-        return true;
-    return text[end] == ':' && valid_port(text.substr(end + 1));
 }
 
 } // namespace rota::http

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 
+#include <rota/http/detail/host.hpp>
 #include <rota/http/request_head.hpp>
 
 namespace rota::http {
@@ -23,8 +24,5 @@ using check_result = std::optional<parse_error>;
 /// characters that stand for themselves: nothing else need look at it.
 [[nodiscard]] check_result parse_request_line(std::string_view line, request_head& head,
                                               bool& plain);
-
-/// uri-host [":" port] (RFC 9112 section 3.2); the empty text is valid in a Host field.
-[[nodiscard]] bool valid_host(std::string_view text) noexcept;
 
 } // namespace rota::http

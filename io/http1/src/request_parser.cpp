@@ -75,6 +75,11 @@ bool request_parser::started() const noexcept {
     return state_ != state::request_line || buffer_.size() > line_start_;
 }
 
+bool request_parser::at_http2_preface() const noexcept {
+    return state_ == state::failed &&
+           std::string_view(head_.base, line_start_) == "PRI * HTTP/2.0\r\n";
+}
+
 bool request_parser::limit_body(std::uint64_t bytes) noexcept {
     body_max_ = std::min(body_max_, bytes);
     if (!head_.chunked)

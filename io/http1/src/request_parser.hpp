@@ -75,6 +75,9 @@ public:
     /// Empty lines that have come before the message, and for a parser that goes on for another.
     [[nodiscard]] std::size_t empty_lines() const noexcept { return empty_lines_; }
     void resume_after(std::size_t empty_lines) noexcept { empty_lines_ = empty_lines; }
+    /// After an error: whether all that has come is the first line of HTTP/2's preface (RFC 9113
+    /// section 3.4).
+    [[nodiscard]] bool at_http2_preface() const noexcept;
     /// Something of a request has arrived; false between two messages, even behind stray empty
     /// lines.
     [[nodiscard]] bool started() const noexcept;

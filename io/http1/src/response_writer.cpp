@@ -22,7 +22,7 @@ void response_writer::begin() {
 }
 
 /// Appends what goes before a piece. False if there is nothing to send.
-bool response_writer::begin_piece(std::size_t size) {
+bool response_writer::begin_piece(std::uint64_t size) {
     if (size == 0)
         return false;
     if (framing_ == content_framing::sized && size > *answer_.length() - written_) {
@@ -64,6 +64,27 @@ task<void> response_writer::write_owned(std::string piece) {
     end_piece();
     if (!wire_.try_send())
         co_await wire_.send();
+}
+
+task<void> response_writer::write_shared(io::shared_bytes piece) {
+    if (!begin_piece(piece.size()))
+        co_return;
+    if (piece.size() <= copied_piece_max) {
+        wire_.pending().append(piece.view());
+    } else if (!wire_.try_send_shared(piece)) {
+        co_await wire_.send_shared(std::move(piece));
+    }
+    end_piece();
+    if (!wire_.try_send())
+        co_await wire_.send();
+}
+
+task<void> response_writer::write_file(io::file_slice part) {
+    if (!begin_piece(part.size))
+        co_return;
+    if (!wire_.try_send_file(part))
+        co_await wire_.send_file(&part);
+    end_piece();
 }
 
 task<void> response_writer::flush() {

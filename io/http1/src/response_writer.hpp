@@ -6,12 +6,12 @@
 #include <string_view>
 
 #include <rota/http/body.hpp>
+#include <rota/http/detail/wire.hpp>
 #include <rota/http/headers.hpp>
 #include <rota/http/response.hpp>
 #include <rota/task.hpp>
 
 #include "serializer.hpp"
-#include "wire.hpp"
 
 namespace rota::http {
 
@@ -35,6 +35,8 @@ public:
 
     task<void> write(std::string_view piece) override;
     task<void> write_owned(std::string piece) override;
+    task<void> write_shared(io::shared_bytes piece) override;
+    task<void> write_file(io::file_slice part) override;
     task<void> flush() override;
     void add_trailer(std::string_view name, std::string_view value) override;
 
@@ -46,7 +48,7 @@ public:
 
 private:
     void begin();
-    [[nodiscard]] bool begin_piece(std::size_t size);
+    [[nodiscard]] bool begin_piece(std::uint64_t size);
     void end_piece();
     void finish();
 

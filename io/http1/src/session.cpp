@@ -16,8 +16,6 @@ namespace {
 
 /// Content up to this size is copied behind its head; larger content is handed over as it is.
 constexpr std::size_t copied_content_max = 16'384;
-/// Larger content goes in pieces of this size, each of which has its own time.
-constexpr std::size_t sent_piece_max = 131'072;
 /// All that a connection has ever been sent fits into the kernel's buffer if it is no more.
 constexpr std::size_t sent_at_once_max = 16'384;
 /// What a client may send ahead while client_gone() watches for its end.
@@ -95,7 +93,9 @@ task<void> session::serve() {
                 then = co_await end_without_head(how, idle);
             continue;
         }
-        if (event == parse_event::error || refuses()) {
+        if (event == parse_event::error || refuses() || is_misdirected()) {
+            if (becomes_http2(event))
+                co_return;
             answer_unread(event);
             then = progress::close;
             break;
@@ -204,6 +204,17 @@ task<session::progress> session::end_without_head(wait_end how, bool idle) {
     co_return progress::close;
 }
 
+/// Whether the client speaks HTTP/2, to somebody that listens to it.
+bool session::becomes_http2(parse_event event) noexcept {
+    if (event != parse_event::error || control_.is_http2 == nullptr || requests_ != 0 ||
+        !parser_.at_http2_preface()) {
+        return false;
+    }
+    consume_head();
+    *control_.is_http2 = true;
+    return true;
+}
+
 // --- The exchange ---
 
 /// True if the request has been answered: with the head still in the stream, and without a
@@ -250,12 +261,17 @@ task<void> session::send(const response* answer) {
     drop_arrived();
     const content_framing framing = choose_framing(*answer, with_);
     append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
-    std::string_view rest = sends_content(*answer, with_, framing) ? answer->body() : "";
-    while (!rest.empty()) {
-        const std::string_view piece = rest.substr(0, sent_piece_max);
-        rest.remove_prefix(piece.size());
-        co_await wire_.send(piece);
+    if (answer->is_file()) {
+        const io::file_slice& content = answer->file_content();
+        if (sends_content(*answer, with_, framing) && !wire_.try_send_file(content))
+            co_await wire_.send_file(&content);
+        co_return;
     }
+    if (!sends_content(*answer, with_, framing))
+        co_return;
+    const io::shared_bytes content = answer->shared_content();
+    if (!wire_.try_send_shared(content))
+        co_await wire_.send_shared(content);
 }
 
 task<exchange::streamed> session::stream(response* answer) {
@@ -325,10 +341,13 @@ void session::append_small(const response& answer) {
     append_head(wire_.pending(), answer, with, framing, whole ? answer.body() : "");
 }
 
-/// Answers what is wrong with the bytes, or, if nothing is, that there is no room for requests.
+/// Answers what is wrong with the bytes, or, if nothing is, with where they went, or else that
+/// there is no room for requests.
 void session::answer_unread(parse_event event) {
     if (event == parse_event::error)
         answer_unread(http_error(parser_.error().status, parser_.error().reason));
+    else if (is_misdirected())
+        answer_unread(http_error(421, "this connection was made for another host"));
     else
         answer_unread(http_error(503, "the server has no room for requests now"));
     consume_head();

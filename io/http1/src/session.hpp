@@ -10,6 +10,7 @@
 
 #include <rota/http/detail/exchange.hpp>
 #include <rota/http/detail/responder.hpp>
+#include <rota/http/detail/wire.hpp>
 #include <rota/http/response.hpp>
 #include <rota/http/serve_connection.hpp>
 #include <rota/worker.hpp>
@@ -19,7 +20,6 @@
 #include "request_parser.hpp"
 #include "response_writer.hpp"
 #include "serializer.hpp"
-#include "wire.hpp"
 
 namespace rota::http {
 
@@ -48,7 +48,9 @@ public:
     session(const session&) = delete;
     session& operator=(const session&) = delete;
     ~session() {
-        if (control_.rest == nullptr || !control_.rest->wanted)
+        const bool rests = control_.rest != nullptr && control_.rest->wanted;
+        const bool goes_on = control_.is_http2 != nullptr && *control_.is_http2;
+        if (!rests && !goes_on)
             counters_.connections_open.subtract(1);
     }
 
@@ -70,10 +72,12 @@ private:
     [[nodiscard]] progress end_idling();
     [[nodiscard]] task<progress> end_without_head(wait_end how, bool idle);
     [[nodiscard]] time_point head_deadline();
+    [[nodiscard]] bool becomes_http2(parse_event event) noexcept;
     [[nodiscard]] bool may_rest() const noexcept;
 
     // -- the exchange
     [[nodiscard]] std::string_view peer() const noexcept override { return control_.peer; }
+    [[nodiscard]] const io::tls::stream* tls() const noexcept override { return control_.tls; }
     void keep_head() override;
     [[nodiscard]] task<void> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return wire_.broken(); }
@@ -81,6 +85,7 @@ private:
     [[nodiscard]] task<void> send(const response* answer) override;
     [[nodiscard]] task<streamed> stream(response* answer) override;
     [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
+    [[nodiscard]] bool sends_files() const noexcept override { return true; }
     [[nodiscard]] std::uint64_t bytes_sent() const noexcept override { return wire_.written(); }
 
     // -- answering
@@ -93,6 +98,9 @@ private:
     void drop_arrived();
     [[nodiscard]] bool refuses() const noexcept {
         return control_.refusing != nullptr && control_.refusing->load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool is_misdirected() const {
+        return control_.misdirected && control_.misdirected(head().text(head().host));
     }
     void append_small(const response& answer);
     [[nodiscard]] bool will_drop_rest(const response& answer);

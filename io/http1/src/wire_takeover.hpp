@@ -5,10 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include <rota/http/detail/wire.hpp>
 #include <rota/http/takeover.hpp>
 #include <rota/task.hpp>
-
-#include "wire.hpp"
 
 namespace rota::http {
 

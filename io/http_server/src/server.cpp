@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,19 +17,40 @@
 #include <rota/io/connection.hpp>
 #include <rota/io/end_signals.hpp>
 
+#include "http2_clients.hpp"
+#include "proxied.hpp"
+#include "tls_clients.hpp"
+
 namespace rota::http {
 
 namespace {
 
+bool has_tls(const server_options& options) noexcept {
+    return !options.tls.certificates.empty() || !options.listen_tls.empty();
+}
+
+/// Throws what tls_clients() throws.
+std::unique_ptr<tls_clients> secured_by(server_options& options) {
+    options.tls.alpn = {"http/1.1"};
+    if (options.http2)
+        options.tls.alpn.insert(options.tls.alpn.begin(), "h2");
+    return std::make_unique<tls_clients>(std::move(options.tls), options.handshake_timeout,
+                                         options.limits);
+}
+
 /// What sessions use, shared with the server object, which may go before they do.
 struct session_shared {
     session_shared(router&& served, server_options& options)
-        : routes(std::move(served)), limits(options.limits), hooks(std::move(options.hooks)) {
+        : routes(std::move(served)), limits(options.limits), hooks(std::move(options.hooks)),
+          proxies(std::move(options.proxy_protocol)), http2(options.http2 && has_http2()) {
         if (!hooks.on_error) {
             hooks.on_error = [](std::string_view message) {
                 std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
             };
         }
+        options.http2 = http2;
+        if (has_tls(options))
+            secured = secured_by(options);
     }
 
     session_shared(const session_shared&) = delete;
@@ -45,11 +68,15 @@ struct session_shared {
     const router routes;
     const server_limits limits;
     session_hooks hooks;
+    const io::network_list proxies; // that speak the PROXY protocol
+    const bool http2;
     server_metrics metrics;
     std::atomic<bool> refusing{false};
     // Of the io::server; set before it runs.
     std::stop_token draining;
     io::server::rest_place clients;
+    // Null: there are none.
+    std::unique_ptr<tls_clients> secured;
 };
 
 using session_share = std::shared_ptr<session_shared>;
@@ -75,17 +102,55 @@ session_rest rest_of(io::rest_memo memo) noexcept {
             .empty_lines = memo[1] >> 16 & 0xff};
 }
 
+session_control control_of(session_shared& self, session_rest* rest) {
+    session_control control;
+    control.draining = self.draining;
+    control.metrics = &self.metrics;
+    control.hooks = &self.hooks;
+    control.refusing = &self.refusing;
+    control.rest = rest;
+    return control;
+}
+
+/// A client in clear that has begun with HTTP/2, and is counted. Without `peer` it is what the
+/// socket says.
+task<void> serve_preface_sender(session_shared* self, io::connection* client,
+                                const std::string* peer) {
+    worker_counters& counters = self->metrics.of_worker(client->home().index());
+    session_control control;
+    try {
+        control = control_of(*self, nullptr);
+        control.peer = peer != nullptr ? *peer : client->peer().to_string();
+    } catch (...) {
+        counters.connections_open.subtract(1);
+        throw;
+    }
+    co_await serve_http2_client(client, &self->routes, &self->limits, std::move(control), true);
+}
+
+/// One that nothing resumes when it rests: `peer` is not what its socket says.
+task<void> serve_proxied_client(session_share self, io::connection client, std::string peer) {
+    bool is_http2 = false;
+    session_control control = control_of(*self, nullptr);
+    control.peer = peer;
+    if (self->http2)
+        control.is_http2 = &is_http2;
+    co_await serve_connection(&client, &self->routes, &self->limits, std::move(control));
+    if (is_http2)
+        co_await serve_preface_sender(self.get(), &client, &peer);
+}
+
 task<void> serve_client(session_share self, io::connection client, session_rest rest) {
     worker& home = client.home();
     try {
-        session_control control;
-        control.draining = self->draining;
-        control.metrics = &self->metrics;
-        control.hooks = &self->hooks;
-        control.refusing = &self->refusing;
-        control.rest = &rest;
+        bool is_http2 = false;
+        session_control control = control_of(*self, &rest);
         control.peer = client.peer().to_string();
+        if (self->http2)
+            control.is_http2 = &is_http2;
         co_await serve_connection(&client, &self->routes, &self->limits, std::move(control));
+        if (is_http2)
+            co_await serve_preface_sender(self.get(), &client, nullptr);
     } catch (const std::system_error&) { // it has gone already
         if (rest.wanted)
             self->count_gone(home);
@@ -97,6 +162,66 @@ task<void> serve_client(session_share self, io::connection client, session_rest 
     }
     if (rest.wanted)
         self->clients.rest(std::move(client), rest.until, memo_of(rest));
+}
+
+/// What comes by TLS, from behind the handshake on: by the protocol that was agreed on.
+task<void> serve_secured(session_shared* self, const tls_clients::secured* client,
+                         std::string peer) {
+    session_control control = control_of(*self, client->rest);
+    control.peer = std::move(peer);
+    control.tls = client->tls;
+    control.misdirected = client->misdirected;
+    if (client->protocol == "h2") {
+        control.rest = nullptr;
+        co_await serve_http2_client(client->client, &self->routes, &self->limits,
+                                    std::move(control), false);
+        co_return;
+    }
+    co_await serve_connection(client->client, &self->routes, &self->limits, std::move(control));
+}
+
+/// Without `from` it is what the socket says.
+task<void> serve_tls_client(session_share self, io::connection client,
+                            std::optional<std::string> from) {
+    worker& home = client.home();
+    session_rest rest;
+    const std::string peer = from ? *std::move(from) : client.peer().to_string();
+    const tls_clients::protocols by = [&](const tls_clients::secured* agreed) {
+        return serve_secured(self.get(), agreed, peer);
+    };
+    try {
+        co_await self->secured->serve(&client, &by, &rest, self->draining);
+    } catch (const std::system_error&) {
+        // It has gone already.
+    } catch (...) {
+        if (rest.wanted)
+            self->count_gone(home);
+        throw;
+    }
+    if (rest.wanted)
+        self->count_gone(home);
+}
+
+/// Of a client that may be a proxy, which speaks for others: before TLS, and before HTTP.
+task<void> serve_behind_proxy(session_share self, io::connection client, bool by_tls) {
+    std::optional<std::string> peer;
+    bool gone = false;
+    try {
+        if (self->proxies.contains(client.peer())) {
+            peer = co_await proxied_peer(&client, &self->limits, self->draining);
+            gone = !peer;
+        }
+    } catch (const std::system_error&) { // it has gone already
+        gone = true;
+    }
+    if (gone)
+        co_return;
+    if (by_tls)
+        co_await serve_tls_client(std::move(self), std::move(client), std::move(peer));
+    else if (peer)
+        co_await serve_proxied_client(std::move(self), std::move(client), *std::move(peer));
+    else
+        co_await serve_client(std::move(self), std::move(client), session_rest());
 }
 
 /// As serve_client() for one that has rested.
@@ -131,19 +256,34 @@ io::server_options options_of(server_options& options) {
 struct server::state {
     state(io::context& ctx, router served, server_options&& options)
         : context(ctx), sessions(std::make_shared<session_shared>(std::move(served), options)),
-          clients(
-              ctx,
-              [shared = sessions](io::connection client) {
-                  return serve_client(shared, std::move(client), session_rest());
-              },
-              options_of(options)) {
+          listen_tls(std::move(options.listen_tls)),
+          clients(ctx, serves(listen_tls.empty() && sessions->secured), options_of(options)) {
+        if (!listen_tls.empty())
+            clients.also(std::move(listen_tls), serves(true));
         sessions->draining = clients.drain_token();
         sessions->clients = clients.resting();
         clients.set_rest_handlers(rest_handlers_of(sessions));
     }
 
+    [[nodiscard]] io::server::handler serves(bool by_tls) const {
+        if (!sessions->proxies.empty()) {
+            return [shared = sessions, by_tls](io::connection client) {
+                return serve_behind_proxy(shared, std::move(client), by_tls);
+            };
+        }
+        if (by_tls) {
+            return [shared = sessions](io::connection client) {
+                return serve_tls_client(shared, std::move(client), std::nullopt);
+            };
+        }
+        return [shared = sessions](io::connection client) {
+            return serve_client(shared, std::move(client), session_rest());
+        };
+    }
+
     io::context& context;
     const session_share sessions;
+    std::vector<io::endpoint> listen_tls;
     io::server clients;
 };
 
@@ -159,6 +299,10 @@ task<void> server::run() { return state_->clients.run(); }
 void server::drain() noexcept { state_->clients.drain(); }
 void server::refuse(bool on) noexcept {
     state_->sessions->refusing.store(on, std::memory_order_relaxed);
+}
+void server::reload_certificates() {
+    if (state_->sessions->secured != nullptr)
+        state_->sessions->secured->reload();
 }
 void server::run_until_signalled() { io::run_until_signalled(state_->context, state_->clients); }
 void server::run_until_signalled(io::end_signals& signals) {

@@ -17,6 +17,8 @@ figures sample() {
     f.http.connections = 9;
     f.http.connections_open = 4;
     f.http.connections_taken_over = 2;
+    f.http.connections_http2 = 3;
+    f.http.requests_http2 = 11;
     f.http.latency_counts[0] = 6;
     f.http.latency_counts[2] = 1;
     f.http.latency_counts.back() = 1;
@@ -57,6 +59,8 @@ TEST_CASE("every figure has its line") {
              "rota_http_connections_total 9",
              "rota_http_connections 4",
              "rota_http_connections_taken_over 2",
+             "rota_http_connections_http2 3",
+             "rota_http_requests_http2_total 11",
              "rota_worker_routines{worker=\"0\"} 7",
              "rota_worker_state{worker=\"0\",state=\"lent\"} 1",
              "rota_worker_state{worker=\"0\",state=\"parked\"} 0",

@@ -123,6 +123,25 @@ TEST_CASE("every option is read") {
     CHECK(s.no_console);
 }
 
+TEST_CASE("HTTPS has a port and pairs of files") {
+    const reading r({"--tls-port", "8443", "--tls-cert", "a.pem", "--tls-key", "a.key",
+                     "--tls-cert", "b.pem", "--tls-key", "b.key", "--tls-client-ca", "ca.pem",
+                     "--tls-tickets", "t", "--handshake-timeout", "3s"});
+    CAPTURE(r.err);
+    REQUIRE_FALSE(r.code);
+    const tls_settings& s = r.result.tls;
+    CHECK(s.port == 8443);
+    CHECK(s.certificates == std::vector<std::string>{"a.pem", "b.pem"});
+    CHECK(s.keys == std::vector<std::string>{"a.key", "b.key"});
+    CHECK(s.client_ca == "ca.pem");
+    CHECK(s.ticket_keys == "t");
+    CHECK(s.handshake_timeout == 3s);
+    CHECK_FALSE(reading({}).result.tls.port);
+    CHECK(reading({"--tls-port", "1", "--tls-cert", "a"}).code == 2);
+    CHECK(reading({"--tls-port", "1"}).code == 2);
+    CHECK(reading({"--tls-cert", "a", "--tls-key", "a"}).code == 2);
+}
+
 TEST_CASE("a range of workers") {
     const reading r({"--workers", "2-16"});
     REQUIRE_FALSE(r.code);

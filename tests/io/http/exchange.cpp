@@ -19,6 +19,8 @@
 #include <rota/routine.hpp>
 #include <rota/when_any.hpp>
 
+#include "io/temporary_file.hpp"
+
 namespace rota::http {
 namespace {
 
@@ -221,6 +223,20 @@ router routes() {
             return response::upgrade("another", [](takeover&) -> task<void> { co_return; });
         });
     return made;
+}
+
+TEST_CASE("a wire that knows nothing of files gets their bytes") {
+    const io::test::temporary_file file("the bytes");
+    router made;
+    made.get("/file", [&file] { return response::file(file.slice(4, 5), "text/plain"); });
+    made.get("/gone", [&file] {
+        io::file_slice part = file.slice();
+        part.facts.size += 1;
+        return response::file(part, "text/plain");
+    });
+    scripted_wire wire(std::move(made));
+    CHECK(wire.answer(method::get, "/file") == said{"keep", "200", "bytes", "end"});
+    CHECK(wire.answer(method::get, "/gone")[1] == "500");
 }
 
 TEST_CASE("handlers answer whatever wire they are under") {

@@ -7,28 +7,14 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "field_list.hpp"
+
 namespace rota::http {
 namespace {
 
 using namespace fields;
 
-/// A list of fields as a request has it.
-struct some_fields {
-    explicit some_fields(std::vector<std::pair<std::string, std::string>> from) {
-        for (const auto& [name, value] : from) {
-            spans.push_back({put(name), put(value)});
-        }
-    }
-    text_span put(const std::string& piece) {
-        const text_span where{static_cast<std::uint32_t>(text.size()),
-                              static_cast<std::uint32_t>(piece.size())};
-        text += piece;
-        return where;
-    }
-    [[nodiscard]] header_list list() const { return {text.data(), spans}; }
-    std::string text;
-    std::vector<field_span> spans;
-};
+using test::some_fields;
 
 TEST_CASE("names compare without regard to case, other bytes as they are") {
     CHECK(iequals("Content-Type", "content-TYPE"));

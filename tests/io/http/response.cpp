@@ -5,6 +5,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "io/temporary_file.hpp"
+
 namespace rota::http {
 namespace {
 
@@ -26,6 +28,51 @@ TEST_CASE("responses say what they hold") {
     CHECK_FALSE(response::stream(producer).length());
     CHECK(response::stream(9, producer).length() == 9);
     CHECK(response::stream(9, producer).streamed());
+}
+
+TEST_CASE("the content of a file is elsewhere") {
+    const io::test::temporary_file file("0123456789");
+    response first = response::file(file.slice(3, 4), "text/plain");
+    CHECK(first.is_file());
+    CHECK_FALSE(first.streamed());
+    CHECK_FALSE(first.is_whole());
+    CHECK_FALSE(first.takes_over());
+    CHECK(first.body().empty());
+    CHECK(first.length() == 4);
+    response second = std::move(first);
+    CHECK(second.file_content().offset == 3);
+    second.stream_file();
+    CHECK(second.streamed());
+    CHECK(second.length() == 4);
+    CHECK_THROWS_AS(response::file(file.slice(), "a\nb"), std::invalid_argument);
+}
+
+TEST_CASE("content is shared without a copy") {
+    const shared_body page(std::string(100, 'x'));
+    response first = response::shared(page, "text/html");
+    CHECK(first.is_whole());
+    CHECK_FALSE(first.is_fixed());
+    CHECK(first.headers().find("Content-Type") == "text/html");
+    CHECK(first.length() == 100);
+    const response second = std::move(first);
+    CHECK(second.body().data() == page.view().data());
+    CHECK(second.shared_content().view().data() == page.view().data());
+    CHECK_THROWS_AS(response::shared(page, "a\nb"), std::invalid_argument);
+
+    response owned = response::text(std::string(100, 'y'));
+    const void* const at = owned.body().data();
+    CHECK(owned.shared_content().view() == owned.body());
+    owned.share_owned();
+    owned.share_owned();
+    CHECK(owned.body().data() == at);
+    CHECK(owned.length() == 100);
+    CHECK(owned.take_owned_body().empty());
+    CHECK(owned.shared_content().view().data() == at);
+
+    response fixed = response::fixed("static");
+    fixed.share_owned();
+    CHECK(fixed.is_fixed());
+    CHECK(fixed.shared_content().view().data() == fixed.body().data());
 }
 
 TEST_CASE("a body survives moves, be it short or long") {

@@ -135,4 +135,15 @@ TEST_CASE("requests are refused for as long as that is said, and not those at wo
     CHECK(s.ended_well());
 }
 
+TEST_CASE("a request for a host that has another connection is told so") {
+    session_driver s(routes(), {}, [](std::string_view host) { return host == "b:8443"; });
+    CHECK(s.exchange("GET /few" + keep).starts_with("HTTP/1.1 200 OK\r\n"));
+    const std::string answer = s.exchange("GET /few HTTP/1.1\r\nHost: b:8443\r\n\r\n");
+    CHECK(answer.starts_with("HTTP/1.1 421 Misdirected Request\r\n"));
+    CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
+    s.finish();
+    CHECK(s.ended_well());
+    CHECK(s.log().back() == "GET /few 421");
+}
+
 } // namespace rota::http

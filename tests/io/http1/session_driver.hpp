@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -21,7 +22,8 @@ namespace rota::http::test {
 
 class session_driver {
 public:
-    explicit session_driver(router routes, server_limits limits = {})
+    explicit session_driver(router routes, server_limits limits = {},
+                            std::function<bool(std::string_view)> misdirected = {})
         : routes_(std::move(routes)), limits_(limits) {
         hooks_.on_error = [this](std::string_view message) { errors_.emplace_back(message); };
         hooks_.on_access = [this](const access_entry& entry) {
@@ -29,6 +31,7 @@ public:
                            std::to_string(entry.status));
         };
         session_control control{draining_.get_token(), &metrics_, &hooks_, "peer", &refusing_};
+        control.misdirected = std::move(misdirected);
         routine_ = scheduler_.spawn(
             serve_connection(&stream_, &routes_, &limits_, std::move(control)), {.name = "client"});
         scheduler_.run();

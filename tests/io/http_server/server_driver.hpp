@@ -56,11 +56,17 @@ public:
     void finish() const { ::shutdown(fd_, SHUT_WR); }
     /// Reads until what has come ends in `end`, or the stream ends: "<end>" or, by a reset,
     /// "<error>" is behind what came then, and "<nothing>" if nothing comes any more.
-    std::string read_to(std::string_view end) const {
+    std::string read_to(std::string_view end) const { return read_pieces(end, 65'536); }
+    /// The same, but takes nothing of what is behind that.
+    std::string read_just_to(std::string_view end) const { return read_pieces(end, 1); }
+    std::string read_all() const { return read_to("\xff no such end"); }
+
+private:
+    std::string read_pieces(std::string_view end, std::size_t piece) const {
         std::string all;
         std::array<char, 65'536> buffer;
         while (!all.ends_with(end)) {
-            const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), 0);
+            const ssize_t size = ::recv(fd_, buffer.data(), piece, 0);
             // A time limit makes the kernel's own work for this thread visible as EINTR (man 7
             // signal).
             if (size < 0 && errno == EINTR)
@@ -71,9 +77,7 @@ public:
         }
         return all;
     }
-    std::string read_all() const { return read_to("\xff no such end"); }
 
-private:
     int fd_;
     bool connected_ = false;
 };

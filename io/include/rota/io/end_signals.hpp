@@ -35,6 +35,11 @@ public:
     /// It does not throw. Empty: nothing is called any more, nor is being called on return.
     void call(std::function<void()> drain);
 
+    /// From now on SIGHUP does not end the program: `hangup` is called for each, on the thread of
+    /// the signals, which has nothing else to do meanwhile but to end the program. It does not
+    /// throw. Empty: SIGHUP ends as the others; nothing is being called any more on return.
+    void call_on_hangup(std::function<void()> hangup);
+
 private:
     /// Blocks signals for as long as it lives.
     class blocked {
@@ -51,11 +56,14 @@ private:
     };
 
     void listen(const std::stop_token& ending);
+    [[nodiscard]] bool hung_up(int number);
     void pass_on(int number);
     [[noreturn]] void give_up() noexcept;
 
     const std::chrono::milliseconds drain_timeout_;
     const blocked blocked_;
+    std::mutex hangup_lock_; // guards the next one
+    std::function<void()> hangup_;
     std::mutex lock_; // guards the next three
     std::function<void()> drain_;
     int signals_ = 0;                   // up to two

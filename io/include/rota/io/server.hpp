@@ -81,6 +81,10 @@ public:
     server(const server&) = delete;
     server& operator=(const server&) = delete;
 
+    /// Listens there, too, for clients of another handler; in all else they are as the others.
+    /// Before run(): throws std::logic_error otherwise, std::invalid_argument for nothing.
+    void also(std::vector<endpoint> listen, handler on_client);
+
     /// Listens and serves until drain() is called, then drains: new clients are refused,
     /// drain_token() is requested, the rest may finish until the drain timeout has passed, then
     /// they are cancelled; ends when the last handler has ended, however long one goes on that
@@ -135,7 +139,8 @@ public:
     [[nodiscard]] std::stop_token drain_token() const noexcept;
     /// Connections whose descriptor is open. Any thread.
     [[nodiscard]] std::size_t connections() const noexcept;
-    /// Where it listens, with the ports that the system chose. Blocks the calling thread, which is
+    /// Where it listens, with the ports that the system chose, in the order of the options and then
+    /// of also(). Blocks the calling thread, which is
     /// no worker, until it does; empty if it could not.
     [[nodiscard]] std::vector<endpoint> listening() const;
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include <rota/io/shared_bytes.hpp>
+#include <rota/io/shared_file.hpp>
 #include <rota/task.hpp>
 
 namespace rota::io {
@@ -89,11 +91,30 @@ public:
     virtual task<void> write(std::string_view bytes, deadline until = {}) = 0;
     /// As write(), but takes the string over instead of copying it, and so never queues a part.
     virtual task<void> write_owned(std::string bytes, deadline until = {}) = 0;
+    /// As write_owned(), with bytes that others may share: a socket sends them from where they are,
+    /// and holds them until the kernel has taken them, or the stream has failed. Small ones (4 KiB)
+    /// are better copied, by write().
+    virtual task<void> write_shared(shared_bytes bytes, deadline until = {});
     /// As write() without waiting: true if the bytes were queued; false, with nothing queued, where
     /// write() would wait or throw.
     virtual bool try_write(std::string_view bytes) = 0;
+    /// Whether try_write() of so many bytes would queue them now. False where that is not known.
+    [[nodiscard]] virtual bool has_room(std::size_t /*bytes*/) const noexcept { return false; }
     /// Queues several pieces as if they were one (vectored write): as write_owned().
     virtual task<void> write_all(std::span<const std::string_view> pieces, deadline until = {});
+    /// Queues bytes of a file, which go out in order behind what was queued before, as write(): by
+    /// a socket without a copy in user space. Memory is constant however many they are, and they
+    /// count as queued. Where the file is no more what it was (file_slice) before all of them have
+    /// left, the connection is reset, which a later call finds out, and nothing complete has been
+    /// sent. This call throws std::system_error (ESTALE) if it sees it itself.
+    virtual task<void> write_file(file_slice part, deadline until = {});
+    /// Queues `before` and the bytes of a file behind it if that needs no waiting: false, with
+    /// nothing queued, where write_file() would wait or throw, or the stream has no short way for
+    /// files. The file should be in memory: see bring_in().
+    virtual bool try_write_file(std::string_view before, const file_slice& part);
+    /// Queues `before` and the shared bytes behind it if that needs no waiting: false, with nothing
+    /// queued, where write_shared() would wait or throw, or the stream has no short way for them.
+    virtual bool try_write_shared(std::string_view before, const shared_bytes& bytes);
     /// Waits until the transport has taken everything that was queued. When `until` passes first it
     /// throws timed_out, and nothing has changed: what is queued goes on going out.
     virtual task<void> flush(deadline until = {}) = 0;

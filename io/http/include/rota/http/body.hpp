@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include <rota/http/request_head.hpp>
+#include <rota/io/shared_bytes.hpp>
+#include <rota/io/shared_file.hpp>
 #include <rota/task.hpp>
 
 namespace rota::http {
@@ -49,6 +51,12 @@ public:
     virtual task<void> write(std::string_view piece) = 0;
     /// As write(), but takes the string over instead of copying it.
     virtual task<void> write_owned(std::string piece) = 0;
+    /// As write(), with bytes that others may share: in clear HTTP/1.1 a large piece goes to the
+    /// socket from where it is.
+    virtual task<void> write_shared(io::shared_bytes piece);
+    /// As write(), with bytes of a file: in clear HTTP/1.1 without a copy in user space, else in
+    /// pieces. Throws std::system_error (ESTALE) if the file is no more what it was.
+    virtual task<void> write_file(io::file_slice part);
     /// Waits until what was written has been handed to the kernel.
     virtual task<void> flush() = 0;
     /// A field for behind the content, if the content is chunked (not in HTTP/1.0, nor with an

@@ -73,6 +73,11 @@ private:
     const guard_options options_;
 };
 
+/// Whether a request comes from a page of the server's own origin, as Host has it, or from no
+/// browser: it has no Origin field. See guard; for what a browser lets pages of others do by GET,
+/// as WebSocket. Any thread.
+[[nodiscard]] bool is_of_own_origin(const request& req) noexcept;
+
 /// Whether only this machine reaches what listens there: a loopback address or a Unix socket.
 [[nodiscard]] bool is_local(const io::endpoint& where);
 

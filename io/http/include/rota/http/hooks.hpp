@@ -7,6 +7,8 @@
 
 namespace rota::http {
 
+class request;
+
 /// One answered request, for an access log. Views live during the call.
 struct access_entry {
     std::string_view peer;
@@ -15,6 +17,8 @@ struct access_entry {
     int status;
     std::uint64_t bytes_sent; // with the head, as handed to the stream
     std::chrono::microseconds took;
+    std::string_view protocol;      // "HTTP/1.1", "HTTP/2"
+    const request* asked = nullptr; // null if it could not be read, or was not to be
 };
 
 /// What the sessions of a server share. Outlives them; called on their workers, perhaps at once on

@@ -26,6 +26,27 @@ struct parser_limits {
     std::size_t leading_empty_lines_max = 4;
 };
 
+/// What a client of HTTP/2 may do with its connection, beside what holds for every client. Beyond
+/// it the connection ends with GOAWAY and ENHANCE_YOUR_CALM (RFC 9113 section 10.5).
+struct http2_limits {
+    /// Requests at once, as SETTINGS_MAX_CONCURRENT_STREAMS says; more are refused.
+    std::uint32_t streams_max = 128;
+    /// How much content may come ahead of what its handler has read, and of all on a connection.
+    /// At least 65,535.
+    std::uint32_t stream_window_bytes = 262'144;
+    std::uint32_t connection_window_bytes = 1'048'576;
+    /// Streams that a client gives up, or has the server give up by what is not allowed: so many at
+    /// once, and so many a second on.
+    std::uint32_t resets_burst = 400;
+    std::uint32_t resets_per_s = 50;
+    /// Frames without a use: PING, SETTINGS, priorities, empty DATA, and WINDOW_UPDATE beyond one
+    /// for each KiB of an answer.
+    std::uint32_t idle_frames_burst = 1'000;
+    std::uint32_t idle_frames_per_s = 100;
+    /// CONTINUATION frames of one header section.
+    std::uint32_t continuations_max = 16;
+};
+
 /// The limits of a connection: sizes, times and counts. Immutable while a server uses it.
 struct server_limits {
     using milliseconds = std::chrono::milliseconds;
@@ -65,6 +86,8 @@ struct server_limits {
     std::uint64_t linger_bytes_max = 67'108'864;
     /// Answers to pipelined requests are gathered up to here before they are handed to the stream.
     std::size_t output_batch_bytes = 32'768;
+
+    http2_limits http2{};
 };
 
 } // namespace rota::http

@@ -22,7 +22,9 @@ struct metrics_snapshot {
     std::uint64_t connections = 0; // served so far
     std::uint64_t connections_open = 0;
     std::uint64_t connections_taken_over = 0; // of the open ones
+    std::uint64_t connections_http2 = 0;      // of the open ones
     std::uint64_t requests = 0;               // answered, malformed ones included
+    std::uint64_t requests_http2 = 0;         // of these
     std::uint64_t requests_in_flight = 0;
     std::array<std::uint64_t, 5> responses_by_class{}; // 1xx to 5xx
     std::uint64_t bytes_received = 0;
@@ -80,6 +82,10 @@ private:
     std::array<counter, 5> responses_by_class_;
     std::array<counter, latency_bounds_us.size() + 1> latency_counts_;
     counter latency_sum_us_;
+
+public: // behind the others: of HTTP/2
+    counter connections_http2;
+    counter requests_http2;
 };
 
 /// The counters of a server, one set for each worker that serves. Any thread.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <rota/http/body.hpp>
+#include <rota/http/detail/request_facts.hpp>
 #include <rota/http/request_head.hpp>
 #include <rota/http/values.hpp>
 #include <rota/task.hpp>
@@ -22,9 +24,16 @@ class document;
 struct read_options;
 } // namespace rota::json
 
+namespace rota::io::tls {
+class stream;
+}
+
 namespace rota::http {
 
 class exchange;
+struct form;
+struct form_limits;
+struct request_cookie;
 
 /// Reads a content as JSON: in <rota/http/json.hpp>, which request::json() needs.
 template <class T>
@@ -53,8 +62,12 @@ public:
     request& operator=(const request&) = delete;
 
     [[nodiscard]] http::method method() const noexcept { return head_->method; }
-    /// 0 or 1: HTTP/1.x.
+    /// 1 or 2: HTTP/1.x, HTTP/2.
+    [[nodiscard]] int version_major() const noexcept { return head_->major; }
+    /// 0 or 1: HTTP/1.x; 1 in HTTP/2.
     [[nodiscard]] int version_minor() const noexcept { return head_->minor; }
+    /// What brought it: "HTTP/1.0", "HTTP/1.1", "HTTP/2".
+    [[nodiscard]] std::string_view protocol() const noexcept { return head_->protocol(); }
     /// The request target as it came.
     [[nodiscard]] std::string_view target() const noexcept { return head_->text(head_->target); }
     /// The path, percent-decoded. Nothing else is done to it: ".." and "//" stay, and an encoded
@@ -114,8 +127,16 @@ public:
     [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
         return headers().find(name);
     }
-    /// host[:port] that the request is for; empty if it did not say.
-    [[nodiscard]] std::string_view host() const noexcept { return head_->text(head_->host); }
+    /// What the client sent in Cookie fields, in order; needs <rota/http/cookie.hpp>. Views of the
+    /// request.
+    [[nodiscard]] std::vector<request_cookie> cookies() const;
+    /// The value of the first cookie of that name, as it came.
+    [[nodiscard]] std::optional<std::string_view> cookie(std::string_view name) const noexcept;
+    /// host[:port] that the request is for; empty if it did not say. Behind trusted_proxies() what
+    /// the proxy was asked for.
+    [[nodiscard]] std::string_view host() const noexcept {
+        return facts_ && facts_->host ? std::string_view(*facts_->host) : head_->text(head_->host);
+    }
 
     /// The value of a parameter of the route's pattern, decoded; of an unnamed wildcard under "*".
     /// Throws std::out_of_range if the pattern has none of that name.
@@ -147,12 +168,58 @@ public:
         return json_content<T>::read(this, bytes_max, how);
     }
 
+    /// The content as a form: its fields, and its files (form::read()). Throws http_error: 415 for
+    /// another type of content, 400 for what is malformed, 413 beyond the limits. Needs
+    /// <rota/http/form.hpp>, which has form_reader, too, for files of any size.
+    template <class T = http::form>
+    task<T> form() {
+        return T::read(this);
+    }
+    template <class T = http::form>
+    task<T> form(const form_limits& most) {
+        return T::read(this, most);
+    }
+    /// The same, with each file given to `on_file` (form::file_taker).
+    template <class FileTaker, class T = http::form>
+    task<T> form(const form_limits& most, FileTaker on_file) {
+        return T::read(this, most, std::move(on_file));
+    }
+
+    /// The pattern of the route that it was given to, with the prefixes of routers around that:
+    /// "/items/{id}"; empty if there was none. Lives as long as the router.
+    [[nodiscard]] std::string_view route() const noexcept {
+        return pattern_ != nullptr ? std::string_view(*pattern_) : std::string_view();
+    }
+    /// Its name, behind request_id(); else empty.
+    [[nodiscard]] std::string_view id() const noexcept {
+        return facts_ ? std::string_view(facts_->id) : std::string_view();
+    }
+    /// Who asks, behind basic_auth() and bearer_auth(); else empty.
+    [[nodiscard]] std::string_view user() const noexcept {
+        return facts_ ? std::string_view(facts_->user) : std::string_view();
+    }
+    /// Where it stands in a trace, behind tracing(); else null. Lives as long as the request.
+    [[nodiscard]] const trace_context* trace() const noexcept {
+        return facts_ && facts_->trace ? &*facts_->trace : nullptr;
+    }
+
     /// Whether the client asks to go on in this protocol (Upgrade, RFC 9110 section 7.8), and may:
     /// then response::upgrade() does it. Names compare without regard to case.
     [[nodiscard]] bool offers_upgrade(std::string_view protocol) const noexcept;
 
-    /// Where the client is, as the listener writes it; empty where that is not known.
+    /// Where the client is, as the listener writes it: "192.0.2.1:4711", "[2001:db8::1]:4711",
+    /// "unix:..."; empty where that is not known. Behind trusted_proxies() what the proxy says:
+    /// perhaps without a port, "unknown", or a word that begins with '_'.
     [[nodiscard]] std::string_view peer() const noexcept;
+
+    /// The TLS connection that it came by, or null: <rota/io/tls/stream.hpp> has the client's
+    /// certificate, the name that it asked for, and more.
+    [[nodiscard]] const io::tls::stream* tls() const noexcept;
+    /// Whether it came by TLS, so that its scheme is https. A proxy in front may have ended that:
+    /// behind trusted_proxies() it is what the proxy says.
+    [[nodiscard]] bool secure() const noexcept {
+        return facts_ && facts_->secure ? *facts_->secure : tls() != nullptr;
+    }
 
     /// Waits until the client has gone: has closed the connection, or at least its sending side, or
     /// the connection has failed. For a handler that waits long for something else: it runs beside
@@ -172,8 +239,10 @@ private:
     body_reader* body_;
     exchange* on_;
     const route_values* route_ = nullptr;
-    std::string decoded_path_; // if the path has escapes
+    const std::string* pattern_ = nullptr; // of the route, or none
+    std::string decoded_path_;             // if the path has escapes
     std::any context_;
+    std::unique_ptr<request_facts> facts_; // or none
 };
 
 } // namespace rota::http

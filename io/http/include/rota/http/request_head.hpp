@@ -87,7 +87,8 @@ struct head_values {
     std::uint64_t content_length = 0;
     http::method method = http::method::get;
     target_form form = target_form::origin;
-    std::uint8_t minor = 1; // HTTP/1.minor
+    std::uint8_t major = 1;
+    std::uint8_t minor = 1; // HTTP/1.minor; 1 in HTTP/2, which can do what 1.1 can
     bool has_content_length = false;
     bool chunked = false;
     bool keep_alive = true; // what the client wishes
@@ -107,6 +108,10 @@ struct request_head : head_values {
 
     [[nodiscard]] std::string_view text(text_span span) const noexcept {
         return {base + span.offset, span.size};
+    }
+    /// As it is called: "HTTP/1.1".
+    [[nodiscard]] std::string_view protocol() const noexcept {
+        return major == 2 ? "HTTP/2" : minor == 0 ? "HTTP/1.0" : "HTTP/1.1";
     }
     [[nodiscard]] bool has_body() const noexcept { return chunked || content_length > 0; }
     [[nodiscard]] header_list headers() const noexcept { return {base, fields}; }

@@ -10,8 +10,16 @@
 #include <rota/http/body.hpp>
 #include <rota/http/headers.hpp>
 #include <rota/http/takeover.hpp>
+#include <rota/io/shared_bytes.hpp>
+#include <rota/io/shared_file.hpp>
 
 namespace rota::http {
+
+struct cookie;
+
+/// Content that any number of answers share, made once. Large content of one goes to the socket
+/// from where it is, in clear HTTP/1.1; it is held until the last answer with it has left.
+using shared_body = io::shared_bytes;
 
 /// A string literal, or other text that the compiler can see is static.
 struct literal {
@@ -41,6 +49,9 @@ public:
     static response with_body(std::string body, std::string_view content_type);
     /// Content in static storage, which is not copied.
     static response fixed(literal body, literal content_type = "text/plain; charset=utf-8");
+    /// Content that other answers share, which is not copied. Throws std::bad_alloc, and
+    /// std::invalid_argument as headers::add() does.
+    static response shared(shared_body body, std::string_view content_type);
     /// Content written as it comes to be: chunked, or until the connection closes for an HTTP/1.0
     /// client. If the producer throws, the connection is cut without the end of the content, so the
     /// client can tell.
@@ -49,6 +60,10 @@ public:
     /// The same with a known length; writing less or more cuts the connection.
     static response stream(std::uint64_t length, body_producer producer,
                            std::string_view content_type = "application/octet-stream");
+    /// Bytes of a file, which need no way through this process in clear HTTP/1.1. If the file is no
+    /// more what `content.facts` say before all has left, the connection is cut. It should be in
+    /// memory (io::bring_in()), or the first bytes of it may wait for a disk.
+    static response file(io::file_slice content, std::string_view content_type);
     /// Goes on in another protocol: "101 Switching Protocols" with Upgrade and Connection, and the
     /// fields of this response; behind it the connection is `taker`'s until that ends. A client
     /// that has not asked for it (request::offers_upgrade()) gets a 426 instead. `protocol` is what
@@ -71,6 +86,11 @@ public:
         return std::move(header(name, value));
     }
 
+    /// Adds a Set-Cookie; needs <rota/http/cookie.hpp>. Throws std::invalid_argument, with a
+    /// sentence, for what must not be in one or what browsers refuse: see cookie::to_string().
+    response& set_cookie(const cookie& one) &;
+    response&& set_cookie(const cookie& one) && { return std::move(set_cookie(one)); }
+
     /// Closes the connection behind this answer.
     response& close() & noexcept;
     response&& close() && noexcept { return std::move(close()); }
@@ -83,6 +103,8 @@ public:
     [[nodiscard]] bool streamed() const noexcept { return kind_ == kind::streamed; }
     /// Whether all of it is there: neither streamed nor a taking over.
     [[nodiscard]] bool is_whole() const noexcept { return kind_ < kind::streamed; }
+    /// Whether the content is a file's: body() is empty then.
+    [[nodiscard]] bool is_file() const noexcept { return kind_ == kind::file; }
     /// Whether it gives the connection away.
     [[nodiscard]] bool takes_over() const noexcept {
         return kind_ == kind::upgrade || kind_ == kind::tunnel;
@@ -96,17 +118,36 @@ public:
     /// Takes the owned content out, to send it without a copy; empty if the content is not owned.
     [[nodiscard]] std::string take_owned_body() noexcept;
     [[nodiscard]] body_producer& producer() noexcept { return producer_; }
+    /// Has the content that it owns shared from now on, without a copy. Throws std::bad_alloc, and
+    /// nothing has changed.
+    void share_owned();
+    /// The content unless it is streamed or a file's: a copy if the response owns it. Throws
+    /// std::bad_alloc.
+    [[nodiscard]] shared_body shared_content() const;
+    /// Whether the content is in static storage.
+    [[nodiscard]] bool is_fixed() const noexcept { return kind_ == kind::fixed; }
+    /// Of one whose content is a file's.
+    [[nodiscard]] const io::file_slice& file_content() const noexcept { return rare_->content; }
+    /// Makes it a streamed one with the same content.
+    void stream_file();
     /// Of one that takes the connection over.
-    [[nodiscard]] connection_taker& taker() noexcept { return *taker_; }
+    [[nodiscard]] connection_taker& taker() noexcept { return rare_->taker; }
 
 private:
-    enum class kind : std::uint8_t { fixed, owned, streamed, upgrade, tunnel };
+    enum class kind : std::uint8_t { fixed, owned, shared, streamed, file, upgrade, tunnel };
+
+    /// What few responses have, so it is elsewhere.
+    struct rare {
+        connection_taker taker;
+        io::file_slice content;
+        shared_body bytes;
+    };
 
     http::headers headers_;
     std::string owned_;
     std::string_view fixed_;
     body_producer producer_;
-    std::unique_ptr<connection_taker> taker_; // rare, so it is elsewhere
+    std::unique_ptr<rare> rare_;
     std::uint64_t length_ = 0;
     std::int16_t status_ = 200;
     kind kind_ = kind::fixed;

@@ -19,7 +19,9 @@
 #include <rota/http/takeover.hpp>
 #include <rota/io/context.hpp>
 #include <rota/io/endpoint.hpp>
+#include <rota/io/network.hpp>
 #include <rota/io/server.hpp>
+#include <rota/io/tls/options.hpp>
 #include <rota/task.hpp>
 
 namespace rota::http {
@@ -36,7 +38,27 @@ struct server_options {
     server_limits limits{};
     /// By default what handlers throw is written to stderr.
     session_hooks hooks{};
+
+    /// HTTPS: with a certificate, and the protocols of HTTP instead of `alpn`. Clients have
+    /// `handshake_timeout` to agree. Where `listen_tls` is empty all of `listen` is HTTPS, else
+    /// what it says beside that.
+    io::tls::server_options tls{};
+    std::vector<io::endpoint> listen_tls{};
+    std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
+
+    /// HTTP/2 beside HTTP/1.1, where it is built in (has_http2()): for clients of TLS that offer it
+    /// (ALPN), and in clear for those that begin with it (RFC 9113 section 3.3).
+    bool http2 = true;
+
+    /// Clients from these networks are proxies that begin each connection, before TLS too, with a
+    /// header of the PROXY protocol (io/proxy_header.hpp): request::peer() is whom it names. A
+    /// connection of theirs without one is closed, as is one that has none within
+    /// limits.header_timeout. Others are served as they are. Connections of proxies do not rest.
+    io::network_list proxy_protocol{};
 };
+
+/// Whether this build speaks HTTP/2: the Meson feature http2, by nghttp2.
+[[nodiscard]] bool has_http2() noexcept;
 
 /// An HTTP server: serves the routes of a router to the clients of an io::server.
 ///
@@ -46,7 +68,8 @@ struct server_options {
 /// use is theirs too, so the object may go before.
 class server {
 public:
-    /// Throws std::invalid_argument for options that make no sense.
+    /// Throws std::invalid_argument for options that make no sense, or for TLS in a build without
+    /// it, and std::runtime_error, with its name, for a file of TLS that cannot be used.
     server(io::context& ctx, router routes, server_options options);
     ~server();
     server(const server&) = delete;
@@ -61,6 +84,10 @@ public:
     /// router::error() says another) and "Connection: close", whatever their path, for a program
     /// that is short of something. What is at work goes on.
     void refuse(bool on) noexcept;
+    /// Reads the files of TLS again, for clients to come; the others notice nothing. Throws
+    /// std::runtime_error, as the constructor does, and then nothing has changed. Blocks. Any
+    /// thread, one at a time.
+    void reload_certificates();
     /// run() in the foreground, drained by SIGINT, SIGTERM or SIGHUP, and ended if need be; for
     /// main(). See io::run_until_signalled().
     void run_until_signalled();
@@ -83,7 +110,7 @@ public:
     [[nodiscard]] std::stop_token drain_token() const noexcept;
     [[nodiscard]] metrics_snapshot metrics() const noexcept;
     [[nodiscard]] std::size_t connections() const noexcept;
-    /// Where it listens; blocks until it does. See io::server::listening().
+    /// Where it listens, HTTPS last; blocks until it does. See io::server::listening().
     [[nodiscard]] std::vector<io::endpoint> listening() const;
 
 private:

@@ -6,6 +6,10 @@
 
 #include <rota/task.hpp>
 
+namespace rota::io::tls {
+class stream;
+}
+
 namespace rota::http {
 
 class response;
@@ -28,6 +32,8 @@ class exchange {
 public:
     /// Where the client is; "" where that is not known. Lives as long as the exchange.
     [[nodiscard]] virtual std::string_view peer() const noexcept = 0;
+    /// The TLS connection that it goes over, or null.
+    [[nodiscard]] virtual const io::tls::stream* tls() const noexcept { return nullptr; }
     /// Puts what the head refers to where it can stay while a handler waits: views of it that were
     /// taken before are no good any more.
     virtual void keep_head() = 0;
@@ -52,6 +58,9 @@ public:
     [[nodiscard]] virtual task<streamed> stream(response* answer) = 0;
     /// Gives the connection to the taker of `answer`, or tells the client why not.
     [[nodiscard]] virtual task<exchange_end> hand_over(response* answer) = 0;
+    /// Whether send() takes answers whose content is a file's (response::is_file()). If not they
+    /// come to stream(), by way of body_writer::write_file().
+    [[nodiscard]] virtual bool sends_files() const noexcept { return false; }
 
     /// What has been sent in all.
     [[nodiscard]] virtual std::uint64_t bytes_sent() const noexcept = 0;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include <rota/http/request.hpp>
 
@@ -9,11 +12,30 @@ namespace rota::http {
 /// What the router does with a request, and handlers do not.
 struct request_access {
     [[nodiscard]] static const request_head& head(const request& of) noexcept { return *of.head_; }
+    /// To be added to.
+    [[nodiscard]] static request_facts& facts(request& of) {
+        if (!of.facts_)
+            of.facts_ = std::make_unique<request_facts>();
+        return *of.facts_;
+    }
+    /// Null: there are none.
+    [[nodiscard]] static const request_facts* known_facts(const request& of) noexcept {
+        return of.facts_.get();
+    }
+    /// `pattern`, if not null, outlives the request.
+    static void set_pattern(request& of, const std::string* pattern) noexcept {
+        of.pattern_ = pattern;
+    }
     /// The path to match routes against: decoded but for encoded slashes, which are NUL.
     [[nodiscard]] static std::string_view prepare_path(request& of);
     /// To be called once the path has been matched: turns NULs into slashes.
     /// `found`, if not null, outlives the request.
     static void set_route(request& of, const route_values* found) noexcept;
+    /// Has handlers read the content from `with`, which outlives that, or, if it is null, have
+    /// none. Returns what they would have read from.
+    static body_reader* exchange_body(request& of, body_reader* with) noexcept {
+        return std::exchange(of.body_, with);
+    }
 };
 
 } // namespace rota::http

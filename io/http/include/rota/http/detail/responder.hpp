@@ -67,6 +67,7 @@ public:
 
 private:
     [[nodiscard]] response call(const handler::plain* function);
+    void add_promised(response& answer) const;
     void begin_account(const request_head& head) noexcept;
     void log(int status, time_point::duration took);
     [[nodiscard]] bool logs() const noexcept {

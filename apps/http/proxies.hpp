@@ -1,0 +1,18 @@
+#pragma once
+
+#include <rota/http/router.hpp>
+#include <rota/http/server.hpp>
+
+#include "settings.hpp"
+
+namespace rota_http {
+
+/// Has requests say what trusted proxies say of them, where `from` has such. Before other
+/// middleware.
+void trust_proxies(rota::http::router& to, const settings& from);
+
+/// The PROXY protocol, where `from` has it: of trusted proxies, or of whatever is on this machine
+/// if there are none.
+void add_proxy_protocol(rota::http::server_options& to, const settings& from);
+
+} // namespace rota_http

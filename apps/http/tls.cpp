@@ -1,0 +1,64 @@
+#include "tls.hpp"
+
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+namespace rota_http {
+namespace {
+
+rota::task<rota::http::response> answer_with(const std::string* alternatives,
+                                             rota::http::request* req, rota::http::next proceed) {
+    rota::http::response answer = co_await proceed(*req);
+    if (!req->secure())
+        answer.header("Alt-Svc", *alternatives);
+    co_return std::move(answer);
+}
+
+} // namespace
+
+void heed_hangups(const settings& from) noexcept {
+    if (from.tls.port)
+        std::signal(SIGHUP, SIG_DFL);
+}
+
+void add_tls(rota::http::server_options& to, const settings& from) {
+    if (!from.tls.port)
+        return;
+    to.listen_tls.push_back(rota::io::endpoint::ip(from.host, *from.tls.port));
+    to.handshake_timeout = from.tls.handshake_timeout;
+    to.tls.client_ca = from.tls.client_ca;
+    to.tls.ticket_keys = from.tls.ticket_keys;
+    for (std::size_t i = 0; i < from.tls.certificates.size(); ++i) {
+        rota::io::tls::certificate_files pair{.certificate = from.tls.certificates[i],
+                                              .key = from.tls.keys[i]};
+        std::error_code unknown;
+        if (std::filesystem::exists(pair.certificate + ".ocsp", unknown))
+            pair.ocsp = pair.certificate + ".ocsp";
+        to.tls.certificates.push_back(std::move(pair));
+    }
+}
+
+void add_alternatives(rota::http::router& to, const settings& from) {
+    if (from.tls.alt_svc.empty())
+        return;
+    to.use([value = from.tls.alt_svc](rota::http::request& req, rota::http::next proceed) {
+        return answer_with(&value, &req, proceed);
+    });
+}
+
+void reload_certificates(rota::http::server& of) noexcept {
+    try {
+        of.reload_certificates();
+        spdlog::info("SIGHUP: certificates have been read again");
+    } catch (const std::exception& e) {
+        spdlog::error("SIGHUP: certificates stay as they were: {}", e.what());
+    }
+}
+
+} // namespace rota_http

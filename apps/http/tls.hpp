@@ -1,0 +1,23 @@
+#pragma once
+
+#include <rota/http/server.hpp>
+
+#include "settings.hpp"
+
+namespace rota_http {
+
+/// Before anything of `from` is done, with no other thread: SIGHUP is for certificates where there
+/// are some, also if it was ignored, as nohup(1) has it.
+void heed_hangups(const settings& from) noexcept;
+
+/// HTTPS, where `from` has it. An OCSP response in CERTIFICATE.ocsp is stapled.
+void add_tls(rota::http::server_options& to, const settings& from);
+
+/// Answers in clear say where the same is to be had otherwise (Alt-Svc, RFC 7838), where `from`
+/// has it.
+void add_alternatives(rota::http::router& to, const settings& from);
+
+/// SIGHUP: reads the files again, and says in the log what came of it.
+void reload_certificates(rota::http::server& of) noexcept;
+
+} // namespace rota_http

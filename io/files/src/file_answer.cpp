@@ -1,0 +1,98 @@
+#include "file_answer.hpp"
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <rota/http/conditional.hpp>
+#include <rota/http/fields.hpp>
+#include <rota/http/quality.hpp>
+#include <rota/http/range.hpp>
+
+#include "byte_ranges.hpp"
+
+namespace rota::http {
+namespace {
+
+constexpr std::string_view nosniff = "X-Content-Type-Options: nosniff\r\n";
+
+response refusal(int status, std::string text) {
+    response answer = response::text(std::move(text));
+    answer.status(status);
+    answer.headers().append_trusted(nosniff);
+    return answer;
+}
+
+response add_fields(response answer, const representation& of) {
+    answer.headers().append_trusted(of.stays);
+    answer.headers().append_trusted(of.fields);
+    return answer;
+}
+
+response one_part(const representation& of, const byte_range& part, std::string_view type) {
+    io::file_slice content = of.whole();
+    content.offset = part.offset;
+    content.size = part.size;
+    response answer = response::file(std::move(content), type);
+    answer.status(206);
+    answer.header("Content-Range", content_range(part, of.facts.size));
+    return answer;
+}
+
+} // namespace
+
+const representation& choose_representation(const request& asked, const site_file& of) {
+    if (!of.has_siblings)
+        return of.plain;
+    const std::optional<std::string> accepted = fields::joined(asked.headers(), "Accept-Encoding");
+    if (!accepted)
+        return of.plain;
+    std::array<std::string_view, sibling_kinds.size() + 1> offers;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < sibling_kinds.size(); ++i) {
+        if (of.siblings[i].fits)
+            offers[count++] = sibling_kinds[i].coding;
+    }
+    offers[count++] = "identity";
+    const auto chosen = preferred_coding(*accepted, std::span(offers).first(count));
+    for (std::size_t i = 0; i < sibling_kinds.size(); ++i) {
+        if (of.siblings[i].fits && chosen == sibling_kinds[i].coding)
+            return of.siblings[i].of;
+    }
+    return of.plain;
+}
+
+response file_answer(const request& asked, const representation& of, std::string_view type,
+                     std::chrono::system_clock::time_point now) {
+    const validators current{.tag = entity_tag{.opaque = of.tag}, .last_modified = of.modified};
+    switch (check_preconditions(asked.method(), asked.headers(), current)) {
+    case precondition::failed:
+        return refusal(412, "Precondition Failed\n");
+    case precondition::not_modified: {
+        response answer(304);
+        answer.headers().append_trusted(of.stays);
+        return answer;
+    }
+    case precondition::go_on:
+        break;
+    }
+    requested_ranges ranges;
+    if (const auto field = applicable_range(asked.method(), asked.headers(), current, now))
+        ranges = read_range(*field, of.facts.size);
+    using answer = requested_ranges::answer;
+    if (ranges.how == answer::unsatisfiable) {
+        response refused = refusal(416, "Range Not Satisfiable\n");
+        refused.header("Content-Range", content_range_unsatisfied(of.facts.size));
+        refused.headers().append_trusted("Accept-Ranges: bytes\r\n");
+        return refused;
+    }
+    if (ranges.how == answer::whole)
+        return add_fields(response::file(of.whole(), type), of);
+    if (ranges.parts.size() == 1)
+        return add_fields(one_part(of, ranges.parts.front(), type), of);
+    return add_fields(byte_ranges_answer(of.whole(), type, ranges.parts), of);
+}
+
+} // namespace rota::http

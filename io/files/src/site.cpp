@@ -1,0 +1,328 @@
+#include "site.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <rota/blocking.hpp>
+#include <rota/http/date.hpp>
+#include <rota/http/error.hpp>
+#include <rota/routine.hpp>
+#include <rota/worker.hpp>
+
+#include "clean_path.hpp"
+#include "file_answer.hpp"
+#include "listing.hpp"
+
+namespace rota::http {
+namespace {
+
+/// What is sent without a wait is read into memory when it is opened.
+constexpr std::uint64_t warmed_bytes = 262'144;
+constexpr std::size_t open_max_default = 4'096;
+constexpr std::int64_t ns_per_s = 1'000'000'000;
+
+std::size_t open_max_of(const files_options& options) {
+    if (options.open_max != 0)
+        return options.open_max;
+    rlimit allowed{};
+    if (::getrlimit(RLIMIT_NOFILE, &allowed) != 0)
+        return 1;
+    return std::clamp<std::size_t>(allowed.rlim_cur / 8, 1, open_max_default);
+}
+
+bool is_shortage(int error) noexcept {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
+/// What there is no answer for: see the errors of open(2).
+[[noreturn]] void refuse(int error) {
+    if (is_shortage(error))
+        throw http_error(503, "no more files can be opened now");
+    if (error == EACCES || error == EPERM)
+        throw http_error(403, "");
+    if (error == EIO || error == EOVERFLOW || error == ESTALE)
+        throw http_error(500, "the file cannot be read");
+    throw http_error(404, "");
+}
+
+std::string in_hex(std::uint64_t value) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    do {
+        text.insert(text.begin(), digits[value & 15U]);
+        value >>= 4U;
+    } while (value != 0);
+    return text;
+}
+
+/// Differs wherever the bytes may: a change of them is one of the time of the last change, which
+/// nobody can set (man 7 inode).
+std::string tag_of(const io::file_facts& facts) {
+    constexpr std::uint64_t spread = 0x9e37'79b9'7f4a'7c15;
+    return in_hex(facts.size) + '-' + in_hex(static_cast<std::uint64_t>(facts.modified_ns)) + '-' +
+           in_hex(static_cast<std::uint64_t>(facts.changed_ns) ^ facts.inode * spread);
+}
+
+/// A date that is still to come is that of the answer (RFC 9110 section 8.8.2.1).
+std::chrono::sys_seconds modified_at(const io::file_facts& facts) {
+    using std::chrono::sys_seconds;
+    const sys_seconds at{std::chrono::seconds(facts.modified_ns / ns_per_s)};
+    const auto now = std::chrono::system_clock::now();
+    return std::min(at, std::chrono::time_point_cast<std::chrono::seconds>(now));
+}
+
+bool is_same(const struct stat& found, const io::file_facts& facts) noexcept {
+    return found.st_ino == facts.inode && found.st_dev == facts.device;
+}
+
+/// Neither its bytes nor its names have changed: a file that has lost its name shows it, too.
+bool is_as_found(const representation& of) { return of.file.facts() == of.facts; }
+
+/// Reads the beginning into memory.
+void warm(const representation& of) {
+    io::file_slice first = of.whole();
+    first.size = std::min(first.size, warmed_bytes);
+    io::read_into_memory(first);
+}
+
+std::int64_t in_ns(std::chrono::steady_clock::time_point at) noexcept {
+    return std::chrono::nanoseconds(at.time_since_epoch()).count();
+}
+
+} // namespace
+
+site::site(const std::string& directory, files_options options)
+    : options_(std::move(options)), types_(options_.types, options_.types_file), root_(directory),
+      cache_(open_max_of(options_)) {
+    headers tried;
+    for (const cache_rule& rule : options_.cache_control)
+        tried.set("Cache-Control", rule.value);
+    if (!options_.index.empty() &&
+        (!is_clean_path(options_.index, true) || options_.index.find('/') != std::string::npos))
+        throw std::invalid_argument("an index is the name of a file");
+}
+
+// --- Finding ---
+
+int site::open_regular(const std::string& path, representation& into) const {
+    using effort = directory::effort;
+    const descriptor there(root_.open(path, O_PATH, effort::wait));
+    if (there.get() < 0)
+        return -there.get();
+    struct stat found {};
+    if (::fstat(there.get(), &found) != 0)
+        return errno;
+    if (S_ISDIR(found.st_mode))
+        return EISDIR;
+    if (!S_ISREG(found.st_mode))
+        return ENOENT;
+    // A pipe may have come in its place: not to wait for who writes to it.
+    const int fd = root_.open(path, O_RDONLY | O_NONBLOCK, effort::wait);
+    if (fd < 0)
+        return -fd;
+    into.file = io::shared_file(fd);
+    if (::fstat(fd, &found) != 0)
+        return errno;
+    if (!S_ISREG(found.st_mode))
+        return ENOENT;
+    into.facts = into.file.facts();
+    return 0;
+}
+
+void site::describe(representation& of, const std::string& path, std::string_view coding,
+                    bool varies) const {
+    of.tag = tag_of(of.facts);
+    of.modified = modified_at(of.facts);
+    of.stays = "ETag: \"" + of.tag + "\"\r\n";
+    for (const cache_rule& rule : options_.cache_control) {
+        if (::fnmatch(rule.pattern.c_str(), path.c_str(), 0) == 0) {
+            of.stays.append("Cache-Control: ").append(rule.value).append("\r\n");
+            break;
+        }
+    }
+    if (varies)
+        of.stays += "Vary: Accept-Encoding\r\n";
+    of.fields = "Last-Modified: " + http_date(of.modified) +
+                "\r\nAccept-Ranges: bytes\r\nX-Content-Type-Options: nosniff\r\n";
+    if (!coding.empty())
+        of.fields.append("Content-Encoding: ").append(coding).append("\r\n");
+}
+
+site::finding site::open_once(const std::string& path) const {
+    auto found = std::make_shared<site_file>();
+    if (const int error = open_regular(path, found->plain); error != 0) {
+        const auto what = error == EISDIR ? finding::kind::directory : finding::kind::nothing;
+        return {.what = what, .file = {}, .error = error};
+    }
+    found->type = types_.of(path);
+    for (std::size_t i = 0; options_.precompressed && i < sibling_kinds.size(); ++i) {
+        site_file::sibling& sibling = found->siblings[i];
+        const std::string beside = path + std::string(sibling_kinds[i].ending);
+        const int error = open_regular(beside, sibling.of);
+        if (is_shortage(error))
+            return {.what = finding::kind::nothing, .file = {}, .error = error};
+        sibling.there = error == 0;
+        sibling.fits =
+            sibling.there && sibling.of.facts.modified_ns >= found->plain.facts.modified_ns;
+        found->has_siblings = found->has_siblings || sibling.fits;
+    }
+    describe(found->plain, path, "", found->has_siblings);
+    for (std::size_t i = 0; i < sibling_kinds.size(); ++i) {
+        if (!found->siblings[i].fits)
+            continue;
+        describe(found->siblings[i].of, path, sibling_kinds[i].coding, true);
+        warm(found->siblings[i].of);
+    }
+    warm(found->plain);
+    return {.what = finding::kind::file, .file = std::move(found)};
+}
+
+site::finding site::open(const std::string& path) {
+    finding found = open_once(path);
+    if (!is_shortage(found.error))
+        return found;
+    cache_.clear(); // what is open only to be quick gives way
+    return open_once(path);
+}
+
+site::finding site::peek(const std::string& path) const {
+    const descriptor there(root_.open(path, O_PATH, directory::effort::only_cached));
+    if (there.get() == -EAGAIN)
+        return {.what = finding::kind::unknown};
+    struct stat found {};
+    if (there.get() < 0 || ::fstat(there.get(), &found) != 0)
+        return {.what = finding::kind::nothing, .error = there.get() < 0 ? -there.get() : errno};
+    if (S_ISDIR(found.st_mode))
+        return {.what = finding::kind::directory};
+    if (S_ISREG(found.st_mode))
+        return {.what = finding::kind::unknown};
+    return {.what = finding::kind::nothing, .error = ENOENT};
+}
+
+bool site::confirms(const std::string& path, const site_file& file) const {
+    const auto is_there = [this](const std::string& at, const io::file_facts* as) {
+        const descriptor there(root_.open(at, O_PATH, directory::effort::only_cached));
+        if (there.get() < 0)
+            return as == nullptr && there.get() == -ENOENT;
+        struct stat found {};
+        return as != nullptr && ::fstat(there.get(), &found) == 0 && is_same(found, *as);
+    };
+    if (!is_there(path, &file.plain.facts))
+        return false;
+    for (std::size_t i = 0; options_.precompressed && i < sibling_kinds.size(); ++i) {
+        const site_file::sibling& sibling = file.siblings[i];
+        const std::string beside = path + std::string(sibling_kinds[i].ending);
+        if (!is_there(beside, sibling.there ? &sibling.of.facts : nullptr))
+            return false;
+        if (sibling.there && !sibling.fits && !is_as_found(sibling.of))
+            return false;
+    }
+    return true;
+}
+
+/// Null with what else there is in `other`.
+task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
+    routine& self = co_await current_routine;
+    const auto now = self.home().turn_time();
+    if (site_file_ptr known = cache_.find(*path, now)) {
+        const auto age = std::chrono::nanoseconds(
+            in_ns(now) - known->looked_at_ns.load(std::memory_order_relaxed));
+        const bool believed = age < options_.believed || confirms(*path, *known);
+        if (believed && is_as_found(known->plain)) {
+            if (age >= options_.believed)
+                known->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
+            co_return known;
+        }
+    } else {
+        *other = peek(*path);
+        if (other->what != finding::kind::unknown)
+            co_return nullptr;
+    }
+    auto opening = [this, path] { return open(*path); };
+    *other = co_await blocking(std::ref(opening));
+    if (other->what != finding::kind::file) {
+        cache_.drop(*path);
+        co_return nullptr;
+    }
+    site_file_ptr fresh = std::move(other->file);
+    fresh->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
+    cache_.put(*path, fresh, now);
+    co_return fresh;
+}
+
+// --- Answering ---
+
+task<response> site::answer(request* asked, std::string_view path) {
+    // An encoded slash is none that separates, and no name has one.
+    const std::string_view raw = asked->raw_path();
+    const bool escaped_slash =
+        raw.find("%2f") != std::string_view::npos || raw.find("%2F") != std::string_view::npos;
+    if (escaped_slash || !is_clean_path(path, options_.dotfiles))
+        throw http_error(404, "");
+    std::string name(path);
+    const bool slash = name.empty() || name.back() == '/';
+    if (slash && options_.index.empty())
+        co_return co_await answer_directory(asked, &name);
+    if (slash)
+        name += options_.index;
+    finding other;
+    site_file_ptr file = co_await find_file(&name, &other);
+    if (file) {
+        const representation* chosen = &choose_representation(*asked, *file);
+        if (chosen != &file->plain && !is_as_found(*chosen)) {
+            // What stands beside the file has changed: it is looked for anew.
+            cache_.drop(name);
+            file = co_await find_file(&name, &other);
+            if (!file)
+                refuse(other.error);
+            chosen = &choose_representation(*asked, *file);
+        }
+        co_return file_answer(*asked, *chosen, file->type);
+    }
+    if (other.what == finding::kind::directory && !slash) {
+        std::string to(raw);
+        to += '/';
+        if (const std::string_view query = asked->query_string(); !query.empty())
+            to.append("?").append(query);
+        co_return response::redirect(to, 301);
+    }
+    if (slash && options_.listing && other.error == ENOENT) {
+        name.resize(path.size());
+        co_return co_await answer_directory(asked, &name);
+    }
+    refuse(other.error);
+}
+
+task<response> site::answer_directory(const request* asked, const std::string* path) {
+    if (!options_.listing)
+        refuse(ENOENT);
+    int error = 0;
+    const std::string_view shown = asked->path();
+    auto make = [this, path, shown, &error]() -> std::string {
+        const int fd =
+            root_.open(*path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, directory::effort::wait);
+        if (fd >= 0)
+            return make_listing(fd, shown, options_.dotfiles);
+        error = -fd;
+        return {};
+    };
+    std::string page = co_await blocking(std::ref(make));
+    if (error != 0)
+        refuse(error);
+    response answer = response::html(std::move(page));
+    answer.headers().append_trusted("X-Content-Type-Options: nosniff\r\n");
+    co_return answer;
+}
+
+} // namespace rota::http

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <rota/http/handler.hpp>
+
+namespace rota::http {
+
+/// Gives answers to GET and HEAD a strong ETag made of their content (RFC 9110 section 8.8.3), and
+/// evaluates the preconditions of requests by it (section 13): 304 or 412 without the content. Of
+/// answers 200 that are whole and of up to `bytes_max`, unless they have a tag. It saves the way,
+/// not the work of the handler. Around coding() it would name what was coded: use it within.
+[[nodiscard]] middleware etag(std::size_t bytes_max = 65'536);
+
+/// Says how long answers may be kept, where they do not say it by themselves: those below 400, or,
+/// with `errors`, all. Throws std::invalid_argument for what no field can hold.
+[[nodiscard]] middleware cache_control(std::string value, bool errors = false);
+
+/// The tag that etag() gives a content: 128 bits, the same on every machine, in quotes. Not made
+/// against those who look for two contents of one tag.
+[[nodiscard]] std::string content_tag(std::string_view content);
+
+} // namespace rota::http

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rota/http/handler.hpp>
+#include <rota/http/router.hpp>
+
+namespace rota::http {
+
+struct cors_options {
+    /// "https://app.example", compared as they are; or "*", for all.
+    std::vector<std::string> origins{};
+    /// Asked of others, if it is set. Any worker; must not wait.
+    std::function<bool(std::string_view origin)> allowed{};
+    std::vector<std::string> methods{"GET", "HEAD", "POST"};
+    /// Of requests, beside those that need no leave; "*": whichever are asked for.
+    std::vector<std::string> fields{};
+    /// Of answers, that scripts may read beside the usual ones.
+    std::vector<std::string> exposed{};
+    /// Cookies and the like may come along. Not with "*".
+    bool credentials = false;
+    std::chrono::seconds max_age{600}; ///< how long browsers may rely on it; 0: not at all
+};
+
+/// Lets pages of other origins read answers (WHATWG Fetch, "CORS protocol"). A preflight is
+/// answered here, 204, or 403 by `page` for an origin that is not allowed, and never reaches a
+/// handler. Other requests go on whatever their origin is: what they may change is for a guard.
+/// Answers have the fields whoever makes them, and Vary: Origin where they depend on it. Throws
+/// std::invalid_argument for credentials with "*", and for what no field can hold.
+[[nodiscard]] middleware cors(cors_options options, error_page page = {});
+
+} // namespace rota::http

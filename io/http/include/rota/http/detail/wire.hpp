@@ -1,0 +1,93 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rota/check.hpp>
+#include <rota/http/limits.hpp>
+#include <rota/http/metrics.hpp>
+#include <rota/io/send_patience.hpp>
+#include <rota/io/shared_bytes.hpp>
+#include <rota/io/stream.hpp>
+#include <rota/task.hpp>
+
+namespace rota::http {
+
+/// A client's stream with a buffer in front of its writing side, where answers gather until they
+/// are handed over together; counts bytes. Belongs to a session. Each wait for the client ends: one
+/// that takes nothing for the send timeout, or stays below the least rate, is reset: timed_out.
+class wire {
+public:
+    /// All of them outlive it.
+    wire(io::stream& stream, const server_limits& limits, worker_counters& counters) noexcept
+        : stream_(stream), limits_(limits), counters_(counters) {}
+    wire(const wire&) = delete;
+    wire& operator=(const wire&) = delete;
+
+    [[nodiscard]] io::stream& stream() noexcept { return stream_; }
+    [[nodiscard]] std::string_view buffered() const noexcept { return stream_.buffered(); }
+    void consume(std::size_t bytes) noexcept {
+        ROTA_CHECK(bytes <= stream_.buffered().size(), "what is consumed has arrived, and once");
+        stream_.consume(bytes);
+        consumed_ += bytes;
+        counters_.bytes_received.add(bytes);
+    }
+
+    [[nodiscard]] std::uint64_t consumed() const noexcept { return consumed_; }
+
+    /// What is to be sent next; answers are appended to it.
+    [[nodiscard]] std::string& pending() noexcept { return pending_; }
+    /// Hands the pending bytes over if that needs no waiting; false if send() has to.
+    [[nodiscard]] bool try_send();
+    /// The same with `bytes` behind them; of these nothing was queued if it is false.
+    [[nodiscard]] bool try_send(std::string_view bytes);
+    /// Hands the pending bytes over; afterwards there are none. Deadlines as those of io::stream:
+    /// what could not be queued by then is pending still.
+    [[nodiscard]] task<void> send(io::deadline until = {});
+    /// Sends what is pending, then `bytes`, without a copy of them in between. `bytes` outlive the
+    /// task.
+    [[nodiscard]] task<void> send(std::string_view bytes, io::deadline until = {});
+    /// Sends what is pending, then bytes of a file (stream::write_file()). `content` outlives the
+    /// task.
+    [[nodiscard]] task<void> send_file(const io::file_slice* content);
+    /// The same if that needs no waiting; false, with nothing queued, if send_file() has to.
+    [[nodiscard]] bool try_send_file(const io::file_slice& content);
+    /// Sends what is pending, then shared bytes (stream::write_shared()).
+    [[nodiscard]] task<void> send_shared(io::shared_bytes bytes);
+    /// The same if that needs no waiting; false, with nothing queued, if send_shared() has to.
+    [[nodiscard]] bool try_send_shared(const io::shared_bytes& bytes);
+    [[nodiscard]] task<void> send_owned(std::string bytes, io::deadline until = {});
+    /// Waits until the transport has taken everything.
+    [[nodiscard]] task<void> flush(io::deadline until = {});
+    /// Whether the client has yet to take a part of what was sent. It is reset, timed_out, if it
+    /// has been too slow since this was first so. A system call.
+    [[nodiscard]] bool still_takes();
+    /// Half-closes, and reads and drops what the client still sends, so that no reset overtakes the
+    /// last answer (RFC 9112 section 9.6), for `limit` at most. Everything has been sent before.
+    [[nodiscard]] task<void> linger(std::chrono::milliseconds limit);
+    /// Whether the client has gone, as far as reading or writing has shown.
+    [[nodiscard]] bool broken() const noexcept { return failed_ || stream_.peer_closed(); }
+    [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
+    /// The same with what is pending.
+    [[nodiscard]] std::uint64_t written() const noexcept { return sent_ + pending_.size(); }
+
+private:
+    [[nodiscard]] task<void> in_time(task<void> writing);
+    void count(std::size_t bytes) noexcept;
+    void clear_pending() noexcept;
+
+    io::stream& stream_;
+    const server_limits& limits_;
+    worker_counters& counters_;
+    std::string pending_;
+    std::uint64_t consumed_ = 0;
+    std::uint64_t sent_ = 0;
+    std::optional<io::send_patience> patience_; // of still_takes()
+    bool failed_ = false;                       // to send
+};
+
+} // namespace rota::http

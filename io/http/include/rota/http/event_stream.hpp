@@ -1,0 +1,155 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include <rota/broadcast.hpp>
+#include <rota/http/body.hpp>
+#include <rota/http/request.hpp>
+#include <rota/http/response.hpp>
+#include <rota/io/shared_bytes.hpp>
+#include <rota/mutex.hpp>
+#include <rota/task.hpp>
+
+namespace rota::http {
+
+/// One server-sent event (WHATWG HTML, section 9.2). A value.
+///
+///     co_await to.send(http::server_event(text).id("7").type("reset"));
+class server_event {
+public:
+    /// Data of any number of lines, ended by CR, LF or CRLF: the client gets them with LF between
+    /// them, an empty text as one. It should be UTF-8.
+    explicit server_event(std::string data) : data_(std::move(data)) {}
+
+    /// What the client says in Last-Event-ID when it comes back. Throws std::invalid_argument for
+    /// one with CR, LF or NUL, which would be another line, or be ignored.
+    server_event& id(std::string text) &;
+    server_event&& id(std::string text) && { return std::move(id(std::move(text))); }
+    server_event& id(std::uint64_t number) & { return id(std::to_string(number)); }
+    server_event&& id(std::uint64_t number) && { return std::move(id(number)); }
+    /// What listeners are registered for: "message" for an event without. Throws
+    /// std::invalid_argument as id() does.
+    server_event& type(std::string text) &;
+    server_event&& type(std::string text) && { return std::move(type(std::move(text))); }
+    /// How long the client waits before it comes back, from now on.
+    server_event& retry(std::chrono::milliseconds time) &;
+    server_event&& retry(std::chrono::milliseconds time) && { return std::move(retry(time)); }
+
+    /// As text/event-stream has it, the empty line at the end included.
+    [[nodiscard]] std::string text() const;
+    void append_to(std::string& to) const;
+
+private:
+    std::string data_;
+    std::string type_;
+    std::optional<std::string> id_; // an empty one takes the client's away
+    std::optional<std::chrono::milliseconds> retry_;
+};
+
+/// An event for any number of clients: written once, shared by all. Copies; any thread.
+class shared_event {
+public:
+    /// Throws std::bad_alloc.
+    explicit shared_event(const server_event& what) : bytes_(what.text()) {}
+    [[nodiscard]] std::string_view text() const noexcept { return bytes_.view(); }
+    /// For an io::outbox.
+    [[nodiscard]] const io::shared_bytes& bytes() const noexcept { return bytes_; }
+
+private:
+    io::shared_bytes bytes_;
+};
+
+struct event_stream_options {
+    /// After so much silence a comment is sent: proxies close what is silent, and only who writes
+    /// learns that a client has gone without a word. 0: never.
+    std::chrono::milliseconds heartbeat = std::chrono::seconds(15);
+    /// Sent first: how long the client waits before it comes back. It has a default of its own,
+    /// some seconds.
+    std::optional<std::chrono::milliseconds> retry{};
+    /// Ends the stream, in good order; give it server::drain_token(), and clients come back to the
+    /// next server. A source that shall say goodbye waits for the drain by itself.
+    std::stop_token until{};
+};
+
+/// A stream of server-sent events to one client, for an EventSource in a browser, or curl -N.
+///
+///     routes.get("/ticks", [](http::request& r) -> task<http::response> {
+///         co_return http::event_stream::answer(r, tick);
+///     });
+///     task<void> tick(http::event_stream& to) {
+///         for (std::uint64_t n = to.last_event_number().value_or(0) + 1;; ++n) {
+///             co_await to.send(http::server_event("tick").id(n));
+///             co_await sleep_for(1s);
+///         }
+///     }
+///
+/// The stream ends when its source does. A source that waits is cancelled when the client has gone,
+/// or options.until is requested; what it throws cuts the answer. A client that has closed its
+/// sending side only is served on: it gets a comment a second, by which one that has gone is found
+/// out.
+///
+/// Belongs to the request; used by its source only, which sends one after the other.
+class event_stream {
+public:
+    using source = std::move_only_function<task<void>(event_stream&)>;
+
+    /// The answer: 200, text/event-stream, not to be stored by caches or held back by proxies. May
+    /// be given to HEAD. `produce` may be a coroutine lambda with captures: the response keeps it.
+    [[nodiscard]] static response answer(request& asked, source produce,
+                                         event_stream_options options = {});
+
+    event_stream(const event_stream&) = delete;
+    event_stream& operator=(const event_stream&) = delete;
+
+    /// Sends an event, and waits while the client is slower: at most the server's high-water mark
+    /// is queued for it. Throws std::system_error when the client has gone, operation_cancelled.
+    task<void> send(const server_event& what);
+    task<void> send(shared_event what);
+    /// Several at once, each written by server_event::append_to(); they outlive the task.
+    task<void> send_text(std::string_view events);
+    /// A line that clients do not see, or several.
+    task<void> comment(std::string_view text);
+
+    /// Sends what `from` sends from now on, to its end. One that does not keep up misses events, or
+    /// comes to an end, as `policy` says; whenever it has missed some it is told by `on_lag`, if
+    /// there is one, first.
+    task<void> follow(broadcast<shared_event>& from, lag_policy policy = lag_policy::skip,
+                      std::optional<shared_event> on_lag = std::nullopt);
+
+    /// The id of the last event that the client has seen, as it says: anything that may stand in a
+    /// field, up to 1,024 bytes. Nothing if there is none, if it is longer, or if there are several
+    /// fields.
+    [[nodiscard]] std::optional<std::string_view> last_event_id() const noexcept;
+    /// The same as a number; nothing for what is none, or is above `most`.
+    [[nodiscard]] std::optional<std::uint64_t>
+    last_event_number(std::uint64_t most = std::uint64_t{1} << 62) const noexcept;
+
+private:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    event_stream(request& asked, const event_stream_options& options, body_writer& to) noexcept
+        : asked_(asked), options_(options), to_(to) {}
+    static task<void> run(request* asked, source* produce, const event_stream_options* options,
+                          body_writer* to);
+    task<void> send_owned(std::string text);
+    task<void> produce(source* from);
+    task<void> watch();
+    task<void> beat(std::chrono::milliseconds silence);
+
+    request& asked_;
+    const event_stream_options& options_;
+    body_writer& to_;
+    mutex writing_; // held while something is written
+    time_point written_{};
+};
+
+/// event_stream::last_event_id() of any request.
+[[nodiscard]] std::optional<std::string_view> last_event_id(const request& asked) noexcept;
+
+} // namespace rota::http

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rota/http/handler.hpp>
+#include <rota/io/network.hpp>
+
+namespace rota::http {
+
+struct request_id_options {
+    std::string field = "X-Request-Id"; ///< of requests and answers
+    /// Whose ids are taken: of proxies in these networks (by request::peer(), so before
+    /// trusted_proxies() has replaced it). Nothing: of everybody.
+    std::optional<io::network_list> from{};
+};
+
+/// Gives each request a name, request::id(), and says it in the answer, whoever makes that: the one
+/// that came in the field, if it is well-formed (is_request_id()) and came once, else a new one. A
+/// program passes it on with requests that it makes, and has it in its log. Throws
+/// std::invalid_argument for a name that no field can have.
+[[nodiscard]] middleware request_id(request_id_options options = {});
+
+/// 1 to 128 letters, digits and "-_.~+/=:@": nothing that could mean something in a log or a page.
+[[nodiscard]] bool is_request_id(std::string_view text) noexcept;
+
+/// A new one: 128 random bits, hexadecimal. No secret: it can be guessed from others.
+[[nodiscard]] std::string make_request_id();
+
+} // namespace rota::http

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include <rota/http/handler.hpp>
+#include <rota/http/router.hpp>
+
+namespace rota::http {
+
+struct concurrency_limit_options {
+    std::size_t at_once = 64;                  ///< requests behind it, at least 1
+    std::size_t waiting_max = 64;              ///< more of them are refused at once
+    std::chrono::milliseconds patience{1'000}; ///< how long one may wait
+    std::chrono::seconds retry_after{1};
+};
+
+/// So many requests at once, of all clients together; some more wait, in the order that they came,
+/// the others are answered with 503 and Retry-After, by `page` if it is set. A request counts until
+/// its handler has answered; what a stream writes afterwards does not. Throws
+/// std::invalid_argument for at_once 0.
+[[nodiscard]] middleware concurrency_limit(concurrency_limit_options options = {},
+                                           error_page page = {});
+
+/// Cancels handlers that have not answered after `limit`: 503, or another `status` (504, where it
+/// is an upstream that is slow), by `page` if it is set. They are awaited, so a handler that does
+/// not heed its stop token goes on, and timed_out that one lets pass by itself counts, too. What a
+/// stream writes is for server_limits.
+[[nodiscard]] middleware time_limit(std::chrono::milliseconds limit, int status = 503,
+                                    error_page page = {});
+
+/// Content of so many bytes at most, below the server's own limit: 413 as soon as more is announced
+/// or has come.
+[[nodiscard]] middleware body_limit(std::uint64_t bytes_max);
+
+} // namespace rota::http

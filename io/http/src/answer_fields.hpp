@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include <rota/http/headers.hpp>
+#include <rota/http/request.hpp>
+
+namespace rota::http {
+
+/// Adds those of `lines` ("Name: value\r\n" each, well-formed) whose names are not there; a Vary to
+/// the one that is there.
+void add_missing_fields(headers& to, std::string_view lines);
+
+/// Adds a name to Vary, unless it is there, or "*".
+void add_to_vary(headers& to, std::string_view name);
+
+/// Has the answer to `of` have this field, whoever makes it; see request_facts::answer_fields. Both
+/// are known to be well-formed.
+void promise_field(request& of, std::string_view name, std::string_view value);
+
+} // namespace rota::http

@@ -1,0 +1,91 @@
+#include <rota/http/caching.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include <rota/http/conditional.hpp>
+#include <rota/http/date.hpp>
+#include <rota/http/headers.hpp>
+
+#include "answers.hpp"
+
+namespace rota::http {
+namespace {
+
+/// FNV-1a, from another beginning for each half.
+std::uint64_t hash_of(std::string_view content, std::uint64_t hash) noexcept {
+    for (const char c : content) {
+        hash ^= static_cast<unsigned char>(c);
+        hash *= 0x100000001b3;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+void append_hex(std::string& to, std::uint64_t bits) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (int shift = 60; shift >= 0; shift -= 4)
+        to += digits[bits >> shift & 15];
+}
+
+/// The same without its content; fields that are about content alone stay away (section 15.4.5).
+response without_content(response& from, int status) {
+    response made(status);
+    made.headers() = std::move(from.headers());
+    made.headers().remove("Content-Type");
+    if (from.closes())
+        made.close();
+    return made;
+}
+
+task<response> answer_tagged(std::size_t bytes_max, request* req, next proceed) {
+    response answer = co_await proceed(*req);
+    const bool reads = req->method() == method::get || req->method() == method::head;
+    if (!reads || answer.status() != 200 || !answer.is_whole() ||
+        answer.body().size() > bytes_max || answer.headers().find("ETag"))
+        co_return std::move(answer);
+    const std::string tag = content_tag(answer.body());
+    answer.header("ETag", tag);
+    validators current{.tag = entity_tag::parse(tag)};
+    if (const auto modified = answer.headers().find("Last-Modified"))
+        current.last_modified = parse_http_date(*modified);
+    const precondition what = check_preconditions(req->method(), req->headers(), current);
+    if (what == precondition::not_modified)
+        co_return without_content(answer, 304);
+    if (what == precondition::failed)
+        co_return error_answer(nullptr, http_error(412, ""));
+    co_return std::move(answer);
+}
+
+task<response> answer_kept(const std::string* value, bool errors, request* req, next proceed) {
+    response answer = co_await proceed(*req);
+    if ((errors || answer.status() < 400) && !answer.headers().find("Cache-Control"))
+        answer.header("Cache-Control", *value);
+    co_return std::move(answer);
+}
+
+} // namespace
+
+std::string content_tag(std::string_view content) {
+    std::string tag = "\"";
+    append_hex(tag, hash_of(content, 0xcbf29ce484222325));
+    append_hex(tag, hash_of(content, 0x84222325cbf29ce4 ^ content.size()));
+    return tag += '"';
+}
+
+middleware etag(std::size_t bytes_max) {
+    return
+        [bytes_max](request& req, next proceed) { return answer_tagged(bytes_max, &req, proceed); };
+}
+
+middleware cache_control(std::string value, bool errors) {
+    headers().add("Cache-Control", value); // throws if it must
+    auto kept = std::make_shared<const std::string>(std::move(value));
+    return [kept = std::move(kept), errors](request& req, next proceed) {
+        return answer_kept(kept.get(), errors, &req, proceed);
+    };
+}
+
+} // namespace rota::http

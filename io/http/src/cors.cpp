@@ -1,0 +1,135 @@
+#include <rota/http/cors.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <rota/http/detail/request_access.hpp>
+#include <rota/http/detail/syntax.hpp>
+
+#include "answer_fields.hpp"
+#include "answers.hpp"
+
+namespace rota::http {
+namespace {
+
+std::string list_of(const std::vector<std::string>& tokens) {
+    std::string list;
+    for (const std::string& each : tokens) {
+        if (!syntax::is_token(each))
+            throw std::invalid_argument("cors(): \"" + each + "\" is no token");
+        list += (list.empty() ? "" : ", ") + each;
+    }
+    return list;
+}
+
+bool has(const std::vector<std::string>& list, std::string_view text) {
+    return std::ranges::find(list, text) != list.end();
+}
+
+struct state {
+    state(cors_options from, error_page with)
+        : options(std::move(from)), page(std::move(with)), anybody(has(options.origins, "*")),
+          any_field(has(options.fields, "*")), methods(list_of(options.methods)),
+          fields(list_of(options.fields)), exposed(list_of(options.exposed)) {
+        if (anybody && options.credentials)
+            throw std::invalid_argument("cors(): credentials are never for all origins");
+        for (const std::string& each : options.origins) {
+            if (each.empty() || !std::ranges::all_of(
+                                    each, [](char c) { return c > ' ' && c < '\x7f' && c != ','; }))
+                throw std::invalid_argument("cors(): \"" + each + "\" is no origin");
+        }
+    }
+
+    [[nodiscard]] bool allows(std::string_view origin) const {
+        return anybody || has(options.origins, origin) ||
+               (options.allowed && options.allowed(origin));
+    }
+
+    const cors_options options;
+    const error_page page;
+    const bool anybody;
+    const bool any_field;
+    const std::string methods;
+    const std::string fields;
+    const std::string exposed;
+};
+
+/// Nothing if there is none, or several.
+std::optional<std::string_view> only(const request& req, std::string_view name) {
+    std::optional<std::string_view> found;
+    for (const header_field field : req.headers()) {
+        if (!syntax::iequals(field.name, name))
+            continue;
+        if (found)
+            return std::nullopt;
+        found = field.value;
+    }
+    return found;
+}
+
+/// The names that a preflight asks for, if they are names.
+std::string asked_fields(const request& req) {
+    std::string list;
+    std::string_view rest = req.header("Access-Control-Request-Headers").value_or("");
+    while (!rest.empty()) {
+        const std::string_view name = syntax::next_list_item(rest);
+        if (syntax::is_token(name))
+            list.append(list.empty() ? "" : ", ").append(name);
+    }
+    return list;
+}
+
+response preflight(const state& self, const request& req, bool allowed) {
+    constexpr std::string_view varies =
+        "Origin, Access-Control-Request-Method, Access-Control-Request-Headers";
+    if (!allowed) {
+        response no = error_answer(self.page ? &self.page : nullptr,
+                                   http_error(403, "pages of this origin may not ask for this"));
+        no.header("Vary", varies);
+        return no;
+    }
+    response yes(204);
+    yes.header("Vary", varies).header("Access-Control-Allow-Methods", self.methods);
+    const std::string fields = self.any_field ? asked_fields(req) : self.fields;
+    if (!fields.empty())
+        yes.header("Access-Control-Allow-Headers", fields);
+    yes.header("Access-Control-Max-Age", std::to_string(self.options.max_age.count()));
+    return yes;
+}
+
+task<response> answer_preflight(const state* self, request* req, bool allowed) {
+    co_return preflight(*self, *req, allowed);
+}
+
+task<response> go_on(const state* self, request& req, next proceed) {
+    const auto origin = only(req, "Origin");
+    const bool allowed = origin && self->allows(*origin);
+    if (!self->anybody)
+        promise_field(req, "Vary", "Origin");
+    if (allowed) {
+        promise_field(req, "Access-Control-Allow-Origin", self->anybody ? "*" : *origin);
+        if (self->options.credentials)
+            promise_field(req, "Access-Control-Allow-Credentials", "true");
+    }
+    const bool asks = origin && req.method() == method::options &&
+                      req.header("Access-Control-Request-Method").has_value();
+    if (asks)
+        return answer_preflight(self, &req, allowed);
+    if (allowed && !self->exposed.empty())
+        promise_field(req, "Access-Control-Expose-Headers", self->exposed);
+    return proceed(req);
+}
+
+} // namespace
+
+middleware cors(cors_options options, error_page page) {
+    auto self = std::make_shared<const state>(std::move(options), std::move(page));
+    return [self = std::move(self)](request& req, next proceed) {
+        return go_on(self.get(), req, proceed);
+    };
+}
+
+} // namespace rota::http

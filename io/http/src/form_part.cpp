@@ -1,0 +1,149 @@
+#include <algorithm>
+
+#include <rota/http/error.hpp>
+#include <rota/http/fields.hpp>
+#include <rota/http/form.hpp>
+
+#include "form_text.hpp"
+
+namespace rota::http {
+namespace {
+
+struct head_field {
+    std::string_view name;
+    std::string_view value;
+};
+
+/// A line that begins with a space or a tab goes on with the one before (RFC 5322 section 2.2.3).
+std::string unfolded(std::string_view head) {
+    std::string lines(head);
+    for (std::size_t at = lines.find("\r\n"); at != std::string::npos;
+         at = lines.find("\r\n", at)) {
+        if (at + 2 < lines.size() && (lines[at + 2] == ' ' || lines[at + 2] == '\t')) {
+            lines.erase(at, 2);
+        } else {
+            at += 2;
+        }
+    }
+    return lines;
+}
+
+/// Takes a field off the front of the lines.
+head_field next_field(std::string_view& lines) {
+    const std::size_t end = lines.find("\r\n");
+    const std::string_view line = lines.substr(0, end);
+    const std::size_t colon = line.find(':');
+    if (end == std::string_view::npos || colon == std::string_view::npos ||
+        !fields::is_token(line.substr(0, colon)) || fields::has_control(line))
+        throw http_error(400, "a line in the head of a part is no field");
+    lines.remove_prefix(end + 2);
+    return {line.substr(0, colon), fields::trim(line.substr(colon + 1))};
+}
+
+[[noreturn]] void fail_disposition() {
+    throw http_error(400, "a Content-Disposition that is malformed");
+}
+
+void skip_blanks(std::string_view& text) noexcept {
+    while (text.starts_with(' ') || text.starts_with('\t'))
+        text.remove_prefix(1);
+}
+
+std::string_view take_token(std::string_view& text) {
+    std::size_t size = 0;
+    while (size < text.size() && fields::is_token_char(text[size]))
+        ++size;
+    if (size == 0)
+        fail_disposition();
+    const std::string_view token = text.substr(0, size);
+    text.remove_prefix(size);
+    return token;
+}
+
+/// A backslash escapes a quote or another one; before anything else it is one, as in the paths that
+/// browsers sent as the names of files.
+std::string take_value(std::string_view& text) {
+    if (!text.starts_with('"'))
+        return std::string(take_token(text));
+    std::string value;
+    for (std::size_t i = 1; i < text.size(); ++i) {
+        if (text[i] == '"') {
+            text.remove_prefix(i + 1);
+            return value;
+        }
+        if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\'))
+            ++i;
+        value += text[i];
+    }
+    fail_disposition();
+}
+
+struct disposition {
+    std::optional<std::string> name;
+    std::optional<std::string> filename;
+};
+
+disposition parse_disposition(std::string_view text) {
+    disposition found;
+    if (!fields::iequals(take_token(text), "form-data"))
+        throw http_error(400, "a part whose Content-Disposition is not form-data");
+    for (skip_blanks(text); !text.empty(); skip_blanks(text)) {
+        if (!text.starts_with(';'))
+            fail_disposition();
+        text.remove_prefix(1);
+        skip_blanks(text);
+        if (text.empty() || text.starts_with(';'))
+            continue;
+        const std::string_view parameter = take_token(text);
+        skip_blanks(text);
+        if (!text.starts_with('='))
+            fail_disposition();
+        text.remove_prefix(1);
+        skip_blanks(text);
+        std::string value = take_value(text);
+        const bool is_name = fields::iequals(parameter, "name");
+        if (!is_name && !fields::iequals(parameter, "filename"))
+            continue; // "filename*" is not for forms: RFC 7578 section 4.2
+        std::optional<std::string>& place = is_name ? found.name : found.filename;
+        if (place)
+            fail_disposition();
+        place = std::move(value);
+    }
+    return found;
+}
+
+} // namespace
+
+form_part form_part::parse(std::string_view head, bool percent_filenames) {
+    const std::string unfolded_head = unfolded(head);
+    std::string_view lines = unfolded_head;
+    std::optional<disposition> found;
+    std::optional<std::string_view> type;
+    while (!lines.empty()) {
+        const head_field field = next_field(lines);
+        if (fields::iequals(field.name, "Content-Disposition")) {
+            if (found)
+                throw http_error(400, "a part with two Content-Dispositions");
+            found = parse_disposition(field.value);
+        } else if (fields::iequals(field.name, "Content-Type")) {
+            if (type)
+                throw http_error(400, "a part with two Content-Types");
+            type = field.value;
+        }
+    }
+    if (!found)
+        throw http_error(400, "a part without a Content-Disposition");
+    if (!found->name)
+        throw http_error(400, "a part without a name");
+    form_part part;
+    part.name = html_unescaped(*found->name);
+    if (found->filename) {
+        part.filename = percent_filenames ? percent_unescaped(*found->filename)
+                                          : html_unescaped(*found->filename);
+    }
+    if (type && !type->empty())
+        part.type = *type;
+    return part;
+}
+
+} // namespace rota::http

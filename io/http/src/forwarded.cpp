@@ -1,0 +1,143 @@
+#include <rota/http/forwarded.hpp>
+
+#include <algorithm>
+
+#include <rota/http/detail/syntax.hpp>
+
+namespace rota::http {
+namespace {
+
+bool is_word_char(char c) noexcept {
+    return syntax::is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+           c == '_' || c == '-';
+}
+
+/// A name that a proxy has made up: obfnode and obfport.
+bool is_hidden_name(std::string_view text) noexcept {
+    return text.size() > 1 && text.front() == '_' && std::ranges::all_of(text, is_word_char);
+}
+
+bool is_port(std::string_view text) noexcept {
+    const bool number =
+        !text.empty() && text.size() <= 5 && std::ranges::all_of(text, syntax::is_digit);
+    return number || is_hidden_name(text);
+}
+
+/// A quoted string that ends where the text ends, or a token.
+bool is_value(std::string_view text) noexcept {
+    if (!text.starts_with('"'))
+        return syntax::is_token(text);
+    if (text.size() < 2)
+        return false;
+    std::size_t at = 1;
+    while (at + 1 < text.size() && text[at] != '"')
+        at += text[at] == '\\' ? 2 : 1;
+    return at + 1 == text.size() && text[at] == '"';
+}
+
+/// False if it is malformed.
+bool add_pair(std::string_view pair, forwarded_element& to, unsigned& seen) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos)
+        return false;
+    const std::string_view name = pair.substr(0, equals);
+    const std::string_view value = pair.substr(equals + 1);
+    if (!syntax::is_token(name) || !is_value(value))
+        return false;
+    struct known {
+        std::string_view name;
+        std::string forwarded_element::*into;
+    };
+    constexpr known all[] = {{"by", &forwarded_element::by},
+                             {"for", &forwarded_element::from},
+                             {"host", &forwarded_element::host},
+                             {"proto", &forwarded_element::proto}};
+    unsigned bit = 1;
+    for (const known& each : all) {
+        if (syntax::iequals(name, each.name)) {
+            if ((seen & bit) != 0)
+                return false;
+            seen |= bit;
+            to.*each.into = fields::unquoted(value);
+            return true;
+        }
+        bit <<= 1;
+    }
+    return true;
+}
+
+} // namespace
+
+std::optional<std::vector<forwarded_element>> parse_forwarded(std::string_view list) {
+    std::vector<forwarded_element> all;
+    while (!list.empty()) {
+        std::string_view rest = fields::next_part(list, ',');
+        if (rest.empty())
+            continue;
+        forwarded_element made;
+        unsigned seen = 0;
+        while (!rest.empty()) {
+            const std::string_view pair = fields::next_part(rest, ';');
+            if (!pair.empty() && !add_pair(pair, made, seen))
+                return std::nullopt;
+        }
+        all.push_back(std::move(made));
+    }
+    return all;
+}
+
+std::string forwarded_node::to_string() const {
+    std::string text;
+    if (!address)
+        text = name;
+    else if (address->is_v4())
+        text = address->to_string();
+    else
+        text = '[' + address->to_string() + ']';
+    if (!port.empty())
+        text.append(1, ':').append(port);
+    return text;
+}
+
+std::optional<forwarded_node> parse_forwarded_node(std::string_view text, bool bare) {
+    forwarded_node node;
+    if (bare && (node.address = io::ip_address::parse(text))) {
+        node.name = text;
+        return node;
+    }
+    std::size_t end = text.find(':');
+    if (text.starts_with('[')) {
+        end = text.find(']');
+        if (end == std::string_view::npos)
+            return std::nullopt;
+        node.address = io::ip_address::parse(text.substr(1, end - 1));
+        const bool v6 = text.substr(0, end).find(':') != std::string_view::npos;
+        if (!node.address || !v6)
+            return std::nullopt;
+        ++end;
+    }
+    node.name = text.substr(0, end);
+    if (!node.address)
+        node.address = io::ip_address::parse(node.name);
+    if (!node.address && !syntax::iequals(node.name, "unknown") && !is_hidden_name(node.name))
+        return std::nullopt;
+    if (end >= text.size())
+        return node;
+    node.port = text.substr(end + 1);
+    if (text[end] != ':' || !is_port(node.port))
+        return std::nullopt;
+    return node;
+}
+
+std::string_view peer_address(std::string_view peer) noexcept {
+    if (peer.starts_with("unix:"))
+        return "unix";
+    if (peer.starts_with('[')) {
+        const std::size_t end = std::min(peer.find(']'), peer.size());
+        const std::string_view inside = peer.substr(1, end - 1);
+        return inside.substr(0, inside.find('%'));
+    }
+    return peer.substr(0, peer.find(':'));
+}
+
+} // namespace rota::http

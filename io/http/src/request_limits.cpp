@@ -1,0 +1,118 @@
+#include <rota/http/request_limits.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <rota/errors.hpp>
+#include <rota/semaphore.hpp>
+#include <rota/with_timeout.hpp>
+
+#include "answers.hpp"
+
+namespace rota::http {
+namespace {
+
+response refusal(const error_page& page, int status, const char* why) {
+    return error_answer(page ? &page : nullptr, http_error(status, why));
+}
+
+// --- How many at once ---
+
+struct places {
+    places(concurrency_limit_options from, error_page with)
+        : options(from), page(std::move(with)), free(from.at_once) {}
+    const concurrency_limit_options options;
+    const error_page page;
+    semaphore free;
+    std::atomic<std::size_t> waiting{0};
+};
+
+/// One more that waits, for as long as this lives; unless there is no room.
+class waiting_place {
+public:
+    explicit waiting_place(places& of) noexcept
+        : of_(of),
+          taken_(of.waiting.fetch_add(1, std::memory_order_relaxed) < of.options.waiting_max) {}
+    ~waiting_place() { of_.waiting.fetch_sub(1, std::memory_order_relaxed); }
+    waiting_place(const waiting_place&) = delete;
+    waiting_place& operator=(const waiting_place&) = delete;
+    [[nodiscard]] bool taken() const noexcept { return taken_; }
+
+private:
+    places& of_;
+    const bool taken_;
+};
+
+task<std::optional<semaphore::permit>> wait_for_place(places* of) {
+    const waiting_place place(*of);
+    if (!place.taken())
+        co_return std::nullopt;
+    try {
+        co_return co_await with_timeout(of->options.patience, of->free.acquire());
+    } catch (const timed_out&) {
+        co_return std::nullopt;
+    }
+}
+
+task<response> answer_in_turn(places* of, request* req, next proceed) {
+    std::optional<semaphore::permit> place = of->free.try_acquire();
+    if (!place)
+        place = co_await wait_for_place(of);
+    if (!place) {
+        response busy = refusal(of->page, 503, "there are too many requests of this kind now");
+        busy.header("Retry-After", std::to_string(of->options.retry_after.count()));
+        co_return std::move(busy);
+    }
+    response answer = co_await proceed(*req);
+    co_return std::move(answer);
+}
+
+// --- How long ---
+
+struct clock_state {
+    std::chrono::milliseconds limit;
+    int status;
+    error_page page;
+};
+
+task<response> answer_in_time(const clock_state* by, request* req, next proceed) {
+    task<response> answering = proceed(*req);
+    try {
+        response answer = co_await with_timeout(by->limit, std::move(answering));
+        co_return std::move(answer);
+    } catch (const timed_out&) {
+        // Below: the page is no part of what is timed.
+    }
+    co_return refusal(by->page, by->status, "this took too long");
+}
+
+} // namespace
+
+middleware concurrency_limit(concurrency_limit_options options, error_page page) {
+    if (options.at_once == 0)
+        throw std::invalid_argument("at least one request at once");
+    auto of = std::make_shared<places>(options, std::move(page));
+    return [of = std::move(of)](request& req, next proceed) {
+        return answer_in_turn(of.get(), &req, proceed);
+    };
+}
+
+middleware time_limit(std::chrono::milliseconds limit, int status, error_page page) {
+    auto by = std::make_shared<const clock_state>(clock_state{limit, status, std::move(page)});
+    return [by = std::move(by)](request& req, next proceed) {
+        return answer_in_time(by.get(), &req, proceed);
+    };
+}
+
+middleware body_limit(std::uint64_t bytes_max) {
+    return [bytes_max](request& req, next proceed) {
+        req.body().limit(bytes_max);
+        return proceed(req);
+    };
+}
+
+} // namespace rota::http

@@ -1,0 +1,170 @@
+// The part of connection.hpp that writes, and that ends it.
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include <rota/errors.hpp>
+
+#include "connection.hpp"
+
+namespace rota::http::h2 {
+namespace {
+
+/// A buffer that grew beyond this for one batch is given back.
+constexpr std::size_t kept_capacity_max = 4'096;
+/// So many streams that are held back for too long at once are no accident.
+constexpr std::size_t stalls_max = 8;
+
+} // namespace
+
+// --- Writing ---
+
+/// Makes frames, for the next time that something is sent.
+void connection::produce() {
+    if (!reading_ && !writing_)
+        engine_.write(out_, limits_.output_batch_bytes);
+}
+
+void connection::flush() {
+    if (reading_)
+        return;
+    while (!writing_ && !lost_) {
+        engine_.write(out_, limits_.output_batch_bytes);
+        if (out_.empty())
+            break;
+        if (!wire_.try_send(out_)) {
+            start_writer();
+            break;
+        }
+        if (out_.capacity() > kept_capacity_max)
+            std::string().swap(out_);
+        else
+            out_.clear();
+    }
+    settle();
+}
+
+void connection::start_writer() {
+    writing_ = true;
+    written_.reset();
+    writers_->spawn_made([this] { return write_all(); });
+}
+
+task<void> connection::write_all() {
+    try {
+        while (!out_.empty() || flush_wanted_) {
+            std::string batch = std::exchange(out_, {});
+            if (!batch.empty())
+                co_await wire_.send_owned(std::move(batch));
+            if (std::exchange(flush_wanted_, false))
+                co_await wire_.flush();
+            engine_.write(out_, limits_.output_batch_bytes);
+            settle();
+        }
+    } catch (const std::system_error&) { // the client is gone, or takes nothing
+        lost_ = true;
+    }
+    writing_ = false;
+    written_.set();
+    if (lost_ || engine_.over())
+        wake_reader();
+}
+
+task<void> connection::flush_wire() {
+    flush();
+    flush_wanted_ = true;
+    if (!writing_ && !lost_)
+        start_writer();
+    while (writing_)
+        co_await written_.wait();
+    if (lost_)
+        throw std::system_error(std::make_error_code(std::errc::connection_reset));
+}
+
+// --- Times ---
+
+connection::time_point connection::next_look() const noexcept {
+    const auto idle =
+        requests_ == 0 && !watch_.began() ? limits_.header_timeout : limits_.idle_timeout;
+    time_point next = open_.empty() ? since_ + idle : home_.now() + step_;
+    if (watch_.in_header_section())
+        next = std::min(next, section_since_ + limits_.header_timeout);
+    if (end_at_)
+        next = std::min(next, *end_at_);
+    return next;
+}
+
+/// Ends what has lasted too long.
+void connection::look() {
+    const time_point now = home_.now();
+    if (end_at_ && now >= *end_at_) {
+        end_at_.reset();
+        end_soon();
+    }
+    if (watch_.in_header_section() && now >= section_since_ + limits_.header_timeout) {
+        fail(error_code::enhance_your_calm);
+        return;
+    }
+    if (!open_.empty()) {
+        look_at_streams(now);
+        return;
+    }
+    const auto idle = watch_.began() ? limits_.idle_timeout : limits_.header_timeout;
+    if (now < since_ + idle)
+        return;
+    // One that still takes its last answers does not idle.
+    if (requests_ > 0 && wire_.still_takes())
+        since_ = now;
+    else
+        fail(error_code::no_error);
+}
+
+void connection::look_at_streams(time_point now) {
+    std::size_t stalls = 0;
+    for (const auto& one : open_) {
+        if (one->drop_until && now >= *one->drop_until && !one->closed()) {
+            engine_.reset(one->id(), error_code::no_error);
+        } else if (one->stalls(now)) {
+            ++stalls;
+            engine_.reset(one->id(), error_code::enhance_your_calm);
+        }
+    }
+    if (stalls > stalls_max || (stalls > 0 && engine_.is_connection_held_back()))
+        fail(error_code::enhance_your_calm);
+}
+
+// --- Ends ---
+
+/// RFC 9113 section 6.8: in two steps, so that no request is lost that is on its way.
+void connection::begin_drain() {
+    draining_ = true;
+    engine_.announce_end();
+    end_at_ = home_.now() + limits_.drain_grace;
+}
+
+void connection::end_soon() {
+    if (std::exchange(ending_, true))
+        return;
+    engine_.end_behind_streams();
+}
+
+void connection::fail(error_code why) {
+    if (std::exchange(failed_, true))
+        return;
+    at_fault_ = why != error_code::no_error;
+    engine_.end(why);
+    wake_reader();
+}
+
+/// Says what is left to be said, and lets the client read it.
+task<void> connection::say_goodbye() {
+    engine_.write(out_, limits_.output_batch_bytes);
+    std::string rest = std::exchange(out_, {});
+    if (!rest.empty())
+        co_await wire_.send_owned(std::move(rest));
+    const auto patience = at_fault_ ? limits_.linger_timeout : limits_.drain_grace;
+    co_await wire_.linger(patience);
+}
+
+} // namespace rota::http::h2

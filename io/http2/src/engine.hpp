@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nghttp2/nghttp2.h>
+
+#include <rota/http/headers.hpp>
+#include <rota/http/limits.hpp>
+#include <rota/http/response.hpp>
+
+#include "frame_watch.hpp"
+
+namespace rota::http::h2 {
+
+/// What the engine has of a stream: where its answer's content comes from. Nothing here waits, runs
+/// a handler, or throws.
+class engine_stream {
+public:
+    struct content {
+        std::size_t bytes = 0;             // to be sent
+        bool last = false;                 // nothing follows them but trailers
+        const headers* trailers = nullptr; // or null
+    };
+    /// What there is; zero bytes that are not the last mean that there will be more: resume().
+    [[nodiscard]] virtual content ready() const noexcept = 0;
+    /// The first `bytes` of them, which leave now: valid until the next call.
+    [[nodiscard]] virtual std::string_view take(std::size_t bytes) noexcept = 0;
+
+protected:
+    ~engine_stream() = default;
+};
+
+/// What happens to streams. Called from within engine::read() and engine::write(), which must not
+/// be called from here; everything else may. What it takes to answer is noted, and done later.
+class engine_events {
+public:
+    /// A request begins. The stream that it gets, until closed().
+    [[nodiscard]] virtual engine_stream* on_begin(std::int32_t id) = 0;
+    /// A field of its header section, or, behind content, of its trailers. False: the client means
+    /// harm.
+    [[nodiscard]] virtual bool on_field(engine_stream* of, std::string_view name,
+                                        std::string_view value, bool trailer) = 0;
+    /// The header section is complete, and right; `more` content may follow.
+    virtual void on_request(engine_stream* of, bool more) = 0;
+    virtual void on_content(engine_stream* of, std::string_view piece) = 0;
+    /// Nothing follows from the client.
+    virtual void on_content_end(engine_stream* of) = 0;
+    /// So many bytes of it have been written, frames and all; `last`: and that was the end.
+    virtual void on_sent(engine_stream* of, std::size_t bytes, bool last) noexcept = 0;
+    /// It is over: by both ends, or by one that gave it up. The engine knows it no more.
+    virtual void on_closed(engine_stream* of) = 0;
+    /// A stream is given up for something that the client did.
+    virtual void on_provoked_reset() noexcept = 0;
+
+protected:
+    ~engine_events() = default;
+};
+
+/// The server's side of a connection of HTTP/2 by nghttp2, in memory: bytes in, events and bytes
+/// out. The only user of nghttp2. One client's; used by the holder of its worker's baton.
+class engine final : public stream_states {
+public:
+    /// Both outlive it. The settings of the server are the first that it writes.
+    engine(engine_events& events, const server_limits& limits);
+    engine(const engine&) = delete;
+    engine& operator=(const engine&) = delete;
+
+    /// Takes bytes of the client's. What is wrong with them, if the connection has to end for it
+    /// and the client has not been told yet. Throws std::bad_alloc.
+    [[nodiscard]] std::optional<fault> read(std::string_view bytes);
+    /// Appends what is to be sent now to `out`, up to about `bytes_max` in it. Throws
+    /// std::bad_alloc.
+    void write(std::string& out, std::size_t bytes_max);
+
+    /// The head of an answer, whose content is the stream's if it has any to send.
+    void answer(std::int32_t id, const response& with, bool content);
+    /// "100 Continue".
+    void invite(std::int32_t id);
+    /// There is content again.
+    void resume(std::int32_t id) noexcept;
+    void reset(std::int32_t id, error_code why);
+    /// So much content of a stream has been taken by what reads it; the client may send more.
+    void consumed(std::int32_t id, std::size_t bytes);
+    /// The same of a stream that is over.
+    void consumed(std::size_t bytes);
+
+    /// Tells the client that the connection is about to end (RFC 9113 section 6.8): it should open
+    /// no more streams.
+    void announce_end();
+    /// Ends it behind the streams that have begun.
+    void end_behind_streams();
+    /// Ends it now, for this.
+    void end(error_code why);
+    /// The client has said that it opens no more streams.
+    [[nodiscard]] bool client_leaves() const noexcept { return client_leaves_; }
+    /// Whether it is over as soon as everything has been written.
+    [[nodiscard]] bool over() const noexcept;
+    [[nodiscard]] bool is_open(std::uint32_t id) const noexcept override {
+        return find(static_cast<std::int32_t>(id)) != nullptr;
+    }
+    /// Whether the client's windows keep anything of a stream back.
+    [[nodiscard]] bool is_held_back(std::int32_t id) const noexcept;
+    [[nodiscard]] bool is_connection_held_back() const noexcept;
+
+private:
+    struct callbacks; // what nghttp2 calls, with the engine as user data
+    [[nodiscard]] static const nghttp2_session_callbacks* callbacks_of_all();
+    static ssize_t read_content(nghttp2_session* session, std::int32_t id, std::uint8_t* into,
+                                std::size_t bytes_max, std::uint32_t* flags,
+                                nghttp2_data_source* source, void* user) noexcept;
+    struct session_end {
+        void operator()(nghttp2_session* of) const noexcept { nghttp2_session_del(of); }
+    };
+    void submit_settings(const server_limits& limits);
+    void check(int result);
+    [[nodiscard]] engine_stream* find(std::int32_t id) const noexcept;
+
+    engine_events& events_;
+    std::unique_ptr<nghttp2_session, session_end> session_;
+    std::vector<nghttp2_nv> fields_; // of what is submitted next
+    std::string* out_ = nullptr;     // within write()
+    std::size_t out_max_ = 0;
+    std::optional<fault> found_;
+    bool client_leaves_ = false;
+    bool out_of_memory_ = false;
+};
+
+} // namespace rota::http::h2

@@ -1,0 +1,247 @@
+#include "frame_watch.hpp"
+
+#include <algorithm>
+
+namespace rota::http::h2 {
+namespace {
+
+enum frame_type : std::uint8_t {
+    data = 0x0,
+    headers = 0x1,
+    priority = 0x2,
+    rst_stream = 0x3,
+    settings = 0x4,
+    push_promise = 0x5,
+    ping = 0x6,
+    goaway = 0x7,
+    window_update = 0x8,
+    continuation = 0x9,
+};
+
+constexpr std::uint8_t end_stream = 0x1;
+constexpr std::uint8_t end_headers = 0x4;
+constexpr std::uint8_t padded = 0x8;
+constexpr std::uint8_t has_priority = 0x20;
+
+constexpr std::uint32_t reset_bit = 0x80000000;
+
+/// What a client may say for each so many bytes that it was sent, for nothing.
+constexpr std::uint64_t bytes_per_word = 1'024;
+/// No more is saved up than for a burst of this.
+constexpr std::uint64_t earned_bytes_max = 4'194'304;
+
+std::uint32_t read_31_bits(const unsigned char* at) noexcept {
+    return (std::uint32_t{at[0]} & 0x7f) << 24 | std::uint32_t{at[1]} << 16 |
+           std::uint32_t{at[2]} << 8 | std::uint32_t{at[3]};
+}
+
+constexpr fault too_many_resets{error_code::enhance_your_calm, "too many streams are given up"};
+constexpr fault too_many_frames{error_code::enhance_your_calm, "too many frames without a use"};
+constexpr fault too_much_header{error_code::enhance_your_calm, "a header section without an end"};
+constexpr fault ended_stream{error_code::stream_closed, "a frame of a stream that has ended"};
+constexpr fault passed_over{error_code::protocol_error, "a stream before one that has begun"};
+constexpr fault own_dependency{error_code::protocol_error, "a stream that depends on itself"};
+
+} // namespace
+
+frame_watch::frame_watch(const http2_limits& limits, std::size_t header_bytes_max,
+                         const stream_states& streams) noexcept
+    : limits_(limits), header_bytes_max_(header_bytes_max), streams_(streams),
+      resets_(limits.resets_burst, limits.resets_per_s),
+      idle_frames_(limits.idle_frames_burst, limits.idle_frames_per_s) {}
+
+void frame_watch::sent(std::size_t bytes) noexcept {
+    earned_bytes_ = std::min(earned_bytes_ + bytes, earned_bytes_max);
+}
+
+std::optional<fault> frame_watch::reset(time_point now) noexcept {
+    if (resets_.add(1, now))
+        return std::nullopt;
+    return too_many_resets;
+}
+
+std::size_t frame_watch::wanted() const noexcept { return header_size + peek_; }
+
+frame_watch::result frame_watch::look(std::string_view bytes, time_point now) noexcept {
+    std::size_t at = 0;
+    while (at < bytes.size()) {
+        if (preface_left_ > 0) {
+            const std::size_t size = std::min(preface_left_, bytes.size() - at);
+            preface_left_ -= size;
+            at += size;
+            continue;
+        }
+        if (left_ > 0 && gathered_ == 0) {
+            const std::size_t size = std::min<std::size_t>(left_, bytes.size() - at);
+            left_ -= static_cast<std::uint32_t>(size);
+            at += size;
+            continue;
+        }
+        const std::size_t before = at;
+        const std::size_t size = std::min(wanted() - gathered_, bytes.size() - at);
+        std::copy_n(bytes.data() + at, size, start_.data() + gathered_);
+        gathered_ += size;
+        at += size;
+        if (gathered_ < wanted())
+            break;
+        std::optional<fault> found;
+        if (peek_ == 0)
+            found = on_header(now); // may want a part of the payload, too
+        else
+            found = on_peeked(now);
+        if (found)
+            return {before, found};
+    }
+    return {at, std::nullopt};
+}
+
+std::optional<fault> frame_watch::on_header(time_point now) noexcept {
+    const unsigned char* const at = start_.data();
+    now_.length = std::uint32_t{at[0]} << 16 | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]};
+    now_.type = at[3];
+    now_.flags = at[4];
+    now_.stream = read_31_bits(at + 5);
+    left_ = now_.length;
+    std::size_t peek = 0;
+    std::optional<fault> found;
+    switch (now_.type) {
+    case data:
+        found = on_data(now, peek);
+        break;
+    case headers:
+        found = on_headers();
+        if ((now_.flags & has_priority) != 0)
+            peek = (now_.flags & padded) != 0 ? 5 : 4;
+        break;
+    case continuation:
+        found = on_continuation();
+        break;
+    case priority:
+        found = idle_frame(now);
+        if (!found && now_.stream == 0)
+            found = fault{error_code::protocol_error, "PRIORITY of no stream"};
+        if (!found && now_.length != 5)
+            found = fault{error_code::frame_size_error, "PRIORITY of another size"};
+        peek = 4;
+        break;
+    case rst_stream:
+        found = reset(now);
+        note_end(true);
+        break;
+    case ping:
+    case window_update:
+        found = on_answer_to_ours(now);
+        break;
+    default: // SETTINGS, GOAWAY, and what is unknown
+        found = idle_frame(now);
+        break;
+    }
+    if (found)
+        return found;
+    if (in_headers_ && now_.type != headers && now_.type != continuation)
+        in_headers_ = false; // which is an error; its reader says so
+    if (peek > 0 && now_.length >= peek) {
+        peek_ = peek;
+        left_ = now_.length - static_cast<std::uint32_t>(peek);
+        return std::nullopt;
+    }
+    gathered_ = 0;
+    return std::nullopt;
+}
+
+std::optional<fault> frame_watch::on_peeked(time_point now) noexcept {
+    const unsigned char* const payload = start_.data() + header_size;
+    const std::size_t size = peek_;
+    gathered_ = 0;
+    peek_ = 0;
+    if (now_.type == data) {
+        const bool all_padding = std::size_t{payload[0]} + 1 == now_.length;
+        return all_padding ? idle_frame(now) : std::nullopt;
+    }
+    // RFC 7540 section 5.3.1.
+    if (read_31_bits(payload + (size - 4)) == now_.stream)
+        return own_dependency;
+    return std::nullopt;
+}
+
+std::optional<fault> frame_watch::on_data(time_point now, std::size_t& peek) noexcept {
+    if (const auto found = on_stream_frame())
+        return found;
+    if ((now_.flags & end_stream) != 0)
+        return std::nullopt;
+    if (now_.length == 0)
+        return idle_frame(now);
+    if ((now_.flags & padded) != 0)
+        peek = 1;
+    return std::nullopt;
+}
+
+void frame_watch::note_end(bool reset) noexcept {
+    ended_[ended_next_] = now_.stream | (reset ? reset_bit : 0);
+    ended_next_ = (ended_next_ + 1) % ended_.size();
+}
+
+/// One that a client has ended may still be open at the other end: its reader knows better then.
+std::optional<fault> frame_watch::on_stream_frame() noexcept {
+    if (now_.stream > highest_) {
+        highest_ = now_.stream;
+    } else {
+        for (const std::uint32_t one : ended_) {
+            if ((one & ~reset_bit) != now_.stream || now_.stream == 0)
+                continue;
+            if ((one & reset_bit) != 0 || !streams_.is_open(now_.stream))
+                return ended_stream;
+        }
+    }
+    if ((now_.flags & end_stream) != 0)
+        note_end(false);
+    return std::nullopt;
+}
+
+/// Whether a stream has never begun, though a later one has.
+bool frame_watch::was_passed_over() const noexcept {
+    const std::uint32_t oldest = begun_[begun_next_]; // 0: there were fewer
+    return now_.stream > oldest && now_.stream < highest_ &&
+           std::find(begun_.begin(), begun_.end(), now_.stream) == begun_.end();
+}
+
+std::optional<fault> frame_watch::on_headers() noexcept {
+    if (now_.stream > highest_) {
+        begun_[begun_next_] = now_.stream;
+        begun_next_ = (begun_next_ + 1) % begun_.size();
+    } else if (now_.stream != 0 && was_passed_over()) {
+        return passed_over;
+    }
+    if (const auto found = on_stream_frame())
+        return found;
+    ++header_sections_;
+    continuations_ = 0;
+    section_bytes_ = now_.length;
+    in_headers_ = (now_.flags & end_headers) == 0;
+    return std::nullopt;
+}
+
+std::optional<fault> frame_watch::on_continuation() noexcept {
+    section_bytes_ += now_.length;
+    if (++continuations_ > limits_.continuations_max || section_bytes_ > header_bytes_max_)
+        return too_much_header;
+    in_headers_ = in_headers_ && (now_.flags & end_headers) == 0;
+    return std::nullopt;
+}
+
+/// A client may say much in answer to much.
+std::optional<fault> frame_watch::on_answer_to_ours(time_point now) noexcept {
+    if (earned_bytes_ >= bytes_per_word) {
+        earned_bytes_ -= bytes_per_word;
+        return std::nullopt;
+    }
+    return idle_frame(now);
+}
+
+std::optional<fault> frame_watch::idle_frame(time_point now) noexcept {
+    if (idle_frames_.add(1, now))
+        return std::nullopt;
+    return too_many_frames;
+}
+
+} // namespace rota::http::h2

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <rota/http/limits.hpp>
+
+#include "flood_meter.hpp"
+
+namespace rota::http::h2 {
+
+/// Error codes (RFC 9113 section 7).
+enum class error_code : std::uint32_t {
+    no_error = 0x0,
+    protocol_error = 0x1,
+    internal_error = 0x2,
+    flow_control_error = 0x3,
+    settings_timeout = 0x4,
+    stream_closed = 0x5,
+    frame_size_error = 0x6,
+    refused_stream = 0x7,
+    cancel = 0x8,
+    compression_error = 0x9,
+    connect_error = 0xa,
+    enhance_your_calm = 0xb,
+    inadequate_security = 0xc,
+    http_1_1_required = 0xd,
+};
+
+/// What ends a connection, and why, in a literal.
+struct fault {
+    error_code code = error_code::no_error;
+    const char* why = "";
+};
+
+/// Which streams there are.
+class stream_states {
+public:
+    /// Neither closed nor not begun.
+    [[nodiscard]] virtual bool is_open(std::uint32_t id) const noexcept = 0;
+
+protected:
+    ~stream_states() = default;
+};
+
+/// Looks at a client's frames on their way to what reads them, and says when there are too many of
+/// those that cost and bring nothing. Also sees what that does not look at: the priorities of RFC
+/// 7540, which are obsolete, but have rules; and frames of streams that are forgotten, since both
+/// ends had ended them (RFC 9113 section 5.1).
+///
+/// Sans I/O: knows the framing (RFC 9113 section 4.1). One client's, one thread.
+class frame_watch {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// All of them outlive it. `header_bytes_max`: of header sections as they come.
+    frame_watch(const http2_limits& limits, std::size_t header_bytes_max,
+                const stream_states& streams) noexcept;
+
+    /// Takes bytes that follow those taken before: how many of them may be read on; if not all, or
+    /// something else is wrong, `found` says what.
+    struct result {
+        std::size_t good = 0;
+        std::optional<fault> found{};
+    };
+    [[nodiscard]] result look(std::string_view bytes, time_point now) noexcept;
+
+    /// So much of answers has been sent: what a client says in return to it costs nothing.
+    void sent(std::size_t bytes) noexcept;
+    /// A stream ends by the client's fault, or is given up by it.
+    [[nodiscard]] std::optional<fault> reset(time_point now) noexcept;
+
+    /// The preface (RFC 9113 section 3.4) has been taken, all of it.
+    [[nodiscard]] bool began() const noexcept { return preface_left_ == 0; }
+    /// A header section has begun, and not ended.
+    [[nodiscard]] bool in_header_section() const noexcept { return in_headers_; }
+    /// How many header sections have begun.
+    [[nodiscard]] std::uint64_t header_sections() const noexcept { return header_sections_; }
+
+private:
+    static constexpr std::size_t header_size = 9;
+    static constexpr std::size_t peeked_max = 6;
+
+    struct frame {
+        std::uint32_t length = 0;
+        std::uint8_t type = 0;
+        std::uint8_t flags = 0;
+        std::uint32_t stream = 0;
+    };
+    [[nodiscard]] std::optional<fault> on_header(time_point now) noexcept;
+    [[nodiscard]] std::optional<fault> on_peeked(time_point now) noexcept;
+    [[nodiscard]] std::optional<fault> on_data(time_point now, std::size_t& peek) noexcept;
+    [[nodiscard]] std::optional<fault> on_headers() noexcept;
+    [[nodiscard]] std::optional<fault> on_stream_frame() noexcept;
+    [[nodiscard]] bool was_passed_over() const noexcept;
+    void note_end(bool reset) noexcept;
+    [[nodiscard]] std::optional<fault> on_continuation() noexcept;
+    [[nodiscard]] std::optional<fault> on_answer_to_ours(time_point now) noexcept;
+    [[nodiscard]] std::optional<fault> idle_frame(time_point now) noexcept;
+    [[nodiscard]] std::size_t wanted() const noexcept;
+
+    const http2_limits& limits_;
+    const std::size_t header_bytes_max_;
+    const stream_states& streams_;
+    // Streams that the client has ended, or reset (the highest bit): the last of them.
+    std::array<std::uint32_t, 256> ended_{};
+    std::size_t ended_next_ = 0;
+    // Streams that it has begun: the last of them.
+    std::array<std::uint32_t, 64> begun_{};
+    std::size_t begun_next_ = 0;
+    std::uint32_t highest_ = 0;
+    flood_meter resets_;
+    flood_meter idle_frames_;
+    std::uint64_t earned_bytes_ = 0;
+    std::uint64_t header_sections_ = 0;
+    std::size_t section_bytes_ = 0;
+    std::uint32_t continuations_ = 0;
+    std::uint32_t left_ = 0; // of the payload
+    std::size_t preface_left_ = 24;
+    std::array<unsigned char, header_size + peeked_max> start_{}; // of the frame
+    std::size_t gathered_ = 0;
+    std::size_t peek_ = 0; // so much of the payload belongs to start_
+    frame now_;
+    bool in_headers_ = false;
+};
+
+} // namespace rota::http::h2

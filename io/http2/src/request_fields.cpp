@@ -1,0 +1,268 @@
+#include "request_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include <rota/http/detail/host.hpp>
+#include <rota/http/detail/syntax.hpp>
+#include <rota/http/percent.hpp>
+
+namespace rota::http::h2 {
+namespace {
+
+/// What each field counts beside its text (RFC 9113 section 6.5.2).
+constexpr std::size_t field_overhead = 32;
+/// A section of so many times the size that was announced is no mistake.
+constexpr std::size_t bomb_factor = 8;
+/// A buffer that grew beyond this for one request is given back at its end.
+constexpr std::size_t kept_capacity_max = 4'096;
+
+void clear_and_trim(std::string& text) noexcept {
+    if (text.capacity() > kept_capacity_max)
+        std::string().swap(text);
+    else
+        text.clear();
+}
+
+/// Of no use behind the content (RFC 9110 section 6.5.1).
+bool is_no_trailer(std::string_view name) noexcept {
+    static constexpr std::array<std::string_view, 16> dropped{"authorization",
+                                                              "cache-control",
+                                                              "content-encoding",
+                                                              "content-length",
+                                                              "content-range",
+                                                              "content-type",
+                                                              "cookie",
+                                                              "expect",
+                                                              "host",
+                                                              "max-forwards",
+                                                              "range",
+                                                              "proxy-authorization",
+                                                              "te",
+                                                              "trailer",
+                                                              "upgrade",
+                                                              "transfer-encoding"};
+    return std::find(dropped.begin(), dropped.end(), name) != dropped.end();
+}
+
+} // namespace
+
+void request_fields::reset() noexcept {
+    head_.reset();
+    if (head_.fields.capacity() > limits_->header_count_max * 2)
+        std::vector<field_span>().swap(head_.fields);
+    clear_and_trim(text_);
+    clear_and_trim(cookies_);
+    clear_and_trim(trailer_text_);
+    trailers_.clear();
+    refused_.reset();
+    method_ = path_ = authority_ = protocol_ = host_ = {};
+    section_bytes_ = trailer_bytes_ = 0;
+    trailers_refused_ = false;
+}
+
+void request_fields::refuse(int status, const char* reason) noexcept {
+    if (!refused_)
+        refused_ = refusal{status, reason};
+}
+
+text_span request_fields::keep(std::string_view text) {
+    const text_span at{static_cast<std::uint32_t>(text_.size()),
+                       static_cast<std::uint32_t>(text.size())};
+    text_.append(text);
+    return at;
+}
+
+void request_fields::keep_field(std::string_view name, std::string_view value) {
+    const text_span kept_name = keep(name);
+    head_.fields.push_back({kept_name, keep(value)});
+}
+
+bool request_fields::has_room(std::string_view name, std::string_view value) noexcept {
+    section_bytes_ += name.size() + value.size() + field_overhead;
+    if (section_bytes_ <= limits_->head_bytes_max)
+        return true;
+    refuse(431, "header section too large");
+    return false;
+}
+
+bool request_fields::add(std::string_view name, std::string_view value) {
+    if (!has_room(name, value))
+        return section_bytes_ / bomb_factor <= limits_->head_bytes_max;
+    if (name.starts_with(':')) {
+        add_pseudo(name, value);
+        return true;
+    }
+    // RFC 9113 section 8.2.3: in pieces, so that they compress better.
+    if (name == "cookie") {
+        if (!cookies_.empty())
+            cookies_.append("; ");
+        cookies_.append(value);
+        return true;
+    }
+    if (head_.fields.size() >= limits_->header_count_max) {
+        refuse(431, "too many header fields");
+        return true;
+    }
+    if (name == "host") {
+        if (host_.size > 0)
+            refuse(400, "more than one Host");
+        keep_field(name, value);
+        host_ = head_.fields.back().value;
+        return true;
+    }
+    if (name == "content-length") {
+        add_length(value);
+    } else if (name == "expect") {
+        if (syntax::iequals(value, "100-continue"))
+            head_.expects_continue = true;
+        else
+            refuse(417, "unknown expectation");
+    }
+    keep_field(name, value);
+    return true;
+}
+
+void request_fields::add_pseudo(std::string_view name, std::string_view value) {
+    if (name == ":method")
+        method_ = keep(value);
+    else if (name == ":path")
+        path_ = keep(value);
+    else if (name == ":authority")
+        authority_ = keep(value);
+    else if (name == ":protocol")
+        protocol_ = keep(value);
+}
+
+void request_fields::add_length(std::string_view value) {
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), head_.content_length);
+    if (error == std::errc::result_out_of_range)
+        refuse(413, "content too large");
+    else if (error != std::errc{} || end != value.data() + value.size())
+        refuse(400, "malformed Content-Length");
+    head_.has_content_length = true;
+}
+
+void request_fields::finish(bool more) {
+    head_.major = 2;
+    head_.minor = 1;
+    head_.keep_alive = true;
+    if (!cookies_.empty())
+        keep_field("cookie", cookies_);
+    finish_host();
+    if (extended_connect())
+        show_upgrade();
+    head_.base = text_.data();
+    const auto known = parse_method(head_.text(method_));
+    if (known)
+        head_.method = extended_connect() ? method::get : *known;
+    else
+        refuse(501, "unknown method");
+    finish_target();
+    head_.chunked = more && !head_.has_content_length && !extended_connect();
+    if (head_.form == target_form::authority)
+        head_.chunked = false;
+    if (!more || !head_.has_body())
+        head_.expects_continue = false;
+    if (head_.content_length > limits_->body_bytes_max)
+        refuse(413, "content too large");
+    head_.base = text_.data();
+}
+
+/// RFC 9113 section 8.3.1: :authority is what Host is in HTTP/1.1; where both are there they say
+/// the same.
+void request_fields::finish_host() {
+    const auto text = [this](text_span span) {
+        return std::string_view(text_).substr(span.offset, span.size);
+    };
+    if (authority_.size == 0) {
+        if (host_.size == 0)
+            refuse(400, "Host is missing");
+        head_.host = host_;
+    } else {
+        if (host_.size == 0)
+            head_.fields.insert(head_.fields.begin(), {keep("host"), authority_});
+        else if (!syntax::iequals(text(host_), text(authority_)))
+            refuse(400, "Host is not what :authority says");
+        head_.host = authority_;
+    }
+    if (!valid_host(text(head_.host)))
+        refuse(400, "malformed Host");
+}
+
+void request_fields::finish_target() {
+    if (head_.method == method::connect && !extended_connect()) {
+        const std::string_view target = head_.text(authority_);
+        const std::size_t colon = target.rfind(':');
+        if (colon == std::string_view::npos || colon == 0 || colon + 1 == target.size())
+            refuse(400, "malformed request target");
+        head_.form = target_form::authority;
+        head_.target = authority_;
+        return;
+    }
+    const std::string_view path = head_.text(path_);
+    head_.target = path_;
+    if (path.size() > limits_->request_line_bytes_max)
+        refuse(414, "request target too long");
+    if (path == "*" && head_.method == method::options) {
+        head_.form = target_form::asterisk;
+        head_.path = path_;
+        return;
+    }
+    finish_origin(path);
+}
+
+void request_fields::finish_origin(std::string_view path) {
+    if (!path.starts_with('/') || path.find_first_of(" #") != std::string_view::npos)
+        refuse(400, "malformed request target");
+    const std::size_t query = path.find('?');
+    const auto size = static_cast<std::uint32_t>(std::min(query, path.size()));
+    head_.path = {path_.offset, size};
+    if (query != std::string_view::npos) {
+        head_.query = {path_.offset + size + 1, static_cast<std::uint32_t>(path.size() - size - 1)};
+    }
+    head_.path_escaped = path.substr(0, size).find('%') != std::string_view::npos;
+    if (head_.path_escaped && !valid_escapes(path.substr(0, size))) {
+        head_.path_escaped = false;
+        refuse(400, "bad percent-encoding in the path");
+    }
+}
+
+/// As RFC 6455 has it: handlers need not know of RFC 8441. It has no key, so that is a fixed one.
+void request_fields::show_upgrade() {
+    keep_field("connection", "Upgrade");
+    const text_span name = keep("upgrade");
+    head_.fields.push_back({name, protocol_});
+    head_.base = text_.data();
+    if (!head_.headers().find("sec-websocket-key"))
+        keep_field("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
+}
+
+bool request_fields::add_trailer(std::string_view name, std::string_view value) {
+    trailer_bytes_ += name.size() + value.size() + field_overhead;
+    if (trailer_bytes_ > limits_->trailer_bytes_max) {
+        trailers_refused_ = true;
+        return trailer_bytes_ / bomb_factor <= limits_->trailer_bytes_max;
+    }
+    if (is_no_trailer(name))
+        return true;
+    if (trailers_.size() >= limits_->header_count_max) {
+        trailers_refused_ = true;
+        return true;
+    }
+    const auto put = [this](std::string_view text) {
+        const text_span at{static_cast<std::uint32_t>(trailer_text_.size()),
+                           static_cast<std::uint32_t>(text.size())};
+        trailer_text_.append(text);
+        return at;
+    };
+    const text_span kept_name = put(name);
+    trailers_.push_back({kept_name, put(value)});
+    return true;
+}
+
+} // namespace rota::http::h2

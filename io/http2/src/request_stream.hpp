@@ -1,0 +1,173 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include <rota/event.hpp>
+#include <rota/http/body.hpp>
+#include <rota/http/detail/exchange.hpp>
+#include <rota/http/detail/responder.hpp>
+#include <rota/http/response.hpp>
+#include <rota/http/session_control.hpp>
+#include <rota/io/send_patience.hpp>
+#include <rota/linked_stop.hpp>
+#include <rota/task.hpp>
+
+#include "engine.hpp"
+#include "request_fields.hpp"
+#include "signal.hpp"
+#include "stream_content.hpp"
+
+namespace rota::http::h2 {
+
+/// What streams have of their connection.
+class stream_home : public sender {
+public:
+    /// Waits until all that was written has been handed to the kernel. Throws std::system_error.
+    [[nodiscard]] virtual task<void> flush_wire() = 0;
+    /// The connection shall end behind the streams that have begun.
+    virtual void end_soon() = 0;
+
+protected:
+    ~stream_home() = default;
+};
+
+/// What streams use, all of which outlives them.
+struct stream_place {
+    engine& by;
+    stream_home& on;
+    const router& routes;
+    const server_limits& limits;
+    const session_control& control;
+    worker& home;
+    worker_counters& counters;
+};
+
+/// One request and its answer. Belongs to a connection, which uses it for one stream after another.
+/// Its handler may go on after the stream is closed: then its waits end.
+class request_stream final : public engine_stream, private exchange, private body_writer {
+public:
+    explicit request_stream(const stream_place& place) noexcept;
+
+    /// For another stream.
+    void begin(std::int32_t id) noexcept;
+    [[nodiscard]] std::int32_t id() const noexcept { return id_; }
+    [[nodiscard]] request_fields& fields() noexcept { return fields_; }
+    [[nodiscard]] stream_content& content() noexcept { return content_; }
+
+    // -- answering
+
+    /// The head has come: it is kept until let_go().
+    void begin_work() noexcept { busy_ = true; }
+    /// True if it is answered; else answer() has to.
+    [[nodiscard]] bool answer_at_once();
+    [[nodiscard]] task<void> answer();
+    /// Answers without a look at what the request is about.
+    void answer_unread(const http_error& why);
+    /// The handler has ended, or there was none.
+    void let_go();
+    [[nodiscard]] responder::time_point answered_at() const noexcept {
+        return responder_.answered_at();
+    }
+
+    // -- what happens to it
+
+    void sent(std::size_t bytes, bool last) noexcept;
+    /// The engine knows it no more.
+    void close() noexcept { closed_ = true; }
+    /// Ends what waits for a stream that is gone before its answer was.
+    void end_waits() noexcept;
+
+    [[nodiscard]] bool closed() const noexcept { return closed_; }
+    /// A handler is at work.
+    [[nodiscard]] bool busy() const noexcept { return busy_; }
+    /// All of its answer has left.
+    [[nodiscard]] bool answered() const noexcept { return end_sent_; }
+    /// Whether it waits for its client to open a window, for too long. Asked now and then.
+    [[nodiscard]] bool stalls(responder::time_point now) noexcept;
+    /// What has not been sent of what there is.
+    [[nodiscard]] std::size_t unsent() const noexcept {
+        return external_.size() + kept_.size() - kept_from_;
+    }
+    /// When the client's time to end a request that has been answered is up.
+    std::optional<responder::time_point> drop_until{};
+
+    // -- for the connection's lists
+    request_stream* next_noted = nullptr;
+    bool noted = false;
+    std::size_t place_in_open = 0;
+
+    // -- of the engine
+    [[nodiscard]] engine_stream::content ready() const noexcept override;
+    [[nodiscard]] std::string_view take(std::size_t bytes) noexcept override;
+
+private:
+    friend class stream_takeover;
+
+    // -- exchange
+    [[nodiscard]] std::string_view peer() const noexcept override { return place_.control.peer; }
+    [[nodiscard]] const io::tls::stream* tls() const noexcept override {
+        return place_.control.tls;
+    }
+    void keep_head() override {} // it stays where it is
+    [[nodiscard]] task<void> client_gone() override;
+    [[nodiscard]] bool broken() const noexcept override { return closed_; }
+    [[nodiscard]] bool try_send(const response& answer) override;
+    [[nodiscard]] task<void> send(const response* answer) override;
+    [[nodiscard]] task<streamed> stream(response* answer) override;
+    [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
+    [[nodiscard]] std::uint64_t bytes_sent() const noexcept override { return sent_ + unsent(); }
+
+    // -- body_writer
+    task<void> write(std::string_view piece) override;
+    task<void> write_owned(std::string piece) override;
+    task<void> flush() override;
+    void add_trailer(std::string_view name, std::string_view value) override;
+
+    [[nodiscard]] bool head_only() const noexcept;
+    [[nodiscard]] bool sends_content(const response& answer) const noexcept;
+    void submit(const response& answer, bool content);
+    void submit_copy(const response& answer);
+    void begin_content();
+    [[nodiscard]] bool begin_piece(std::size_t size);
+    void end_content();
+    void give_up(error_code why) noexcept;
+    void check_open() const;
+    [[nodiscard]] task<void> send_external(std::string_view bytes);
+    [[nodiscard]] task<void> wait_sent(std::size_t left_max, io::deadline until = {});
+    [[nodiscard]] task<bool> refuses_takeover(const response* answer);
+    void refuse(const response& answer);
+
+    const stream_place place_;
+    std::int32_t id_ = 0;
+    request_fields fields_;
+    stream_content content_;
+    std::stop_token stop_; // of the handler
+    linked_stop<1>* stopper_ = nullptr;
+    responder responder_;
+    event gone_;
+
+    // -- the answer
+    signal room_;
+    std::string kept_; // to be sent, but for the first kept_from_
+    std::size_t kept_from_ = 0;
+    std::string_view external_;        // the same, behind that; of what waits for it
+    const response* answer_ = nullptr; // streamed, and not begun
+    const response* begun_answer_ = nullptr;
+    headers trailers_;
+    std::uint64_t written_ = 0;
+    std::uint64_t sent_ = 0;
+    std::optional<io::send_patience> patience_;
+    bool last_ = false; // nothing follows what there is
+    bool submitted_ = false;
+    bool end_sent_ = false;
+    bool closed_ = false;
+    bool busy_ = false;
+};
+
+} // namespace rota::http::h2

@@ -1,0 +1,33 @@
+#include <rota/http/serve_http2.hpp>
+
+#include <memory>
+#include <stop_token>
+#include <system_error>
+
+#include <rota/routine.hpp>
+
+#include "connection.hpp"
+
+namespace rota::http {
+
+task<void> serve_http2(io::stream* stream, const router* routes, const server_limits* limits,
+                       session_control control, std::string_view begun) {
+    routine& self = co_await current_routine;
+    const std::stop_token stop = co_await current_stop_token;
+    std::unique_ptr<worker_counters> uncounted;
+    if (control.metrics == nullptr) {
+        uncounted = std::make_unique<worker_counters>();
+        if (!begun.empty())
+            uncounted->connections_open.add(1);
+    }
+    worker_counters& counters =
+        uncounted ? *uncounted : control.metrics->of_worker(self.home().index());
+    h2::connection client(*stream, *routes, *limits, control, self.home(), stop, counters,
+                          !begun.empty());
+    try {
+        co_await client.serve(begun);
+    } catch (const std::system_error&) { // the client is gone, or takes nothing
+    }
+}
+
+} // namespace rota::http

@@ -1,0 +1,210 @@
+#include "stream_content.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include <rota/errors.hpp>
+#include <rota/http/error.hpp>
+
+namespace rota::http::h2 {
+namespace {
+
+/// A buffer that grew beyond this for one request is given back at its end.
+constexpr std::size_t kept_capacity_max = 4'096;
+
+void clear_and_trim(std::string& text) noexcept {
+    if (text.capacity() > kept_capacity_max)
+        std::string().swap(text);
+    else
+        text.clear();
+}
+
+} // namespace
+
+void stream_content::begin(std::int32_t id, bool more) noexcept {
+    id_ = id;
+    most_ = limits_.parser.body_bytes_max;
+    handed_out_ = received_ = dropped_ = 0;
+    shown_from_ = 0;
+    waited_ = {};
+    ended_ = !more;
+    lost_ = dropping_ = asked_ = too_late_ = failed_ = false;
+}
+
+void stream_content::release() noexcept {
+    clear_and_trim(shown_);
+    clear_and_trim(arrived_);
+}
+
+std::optional<std::uint64_t> stream_content::length() const noexcept {
+    if (!fields_.head().has_content_length)
+        return std::nullopt;
+    return fields_.head().content_length;
+}
+
+header_list stream_content::trailers() const noexcept {
+    static const std::vector<field_span> none;
+    return ended_ && arrived_.empty() ? fields_.trailers() : header_list(nullptr, none);
+}
+
+void stream_content::limit(std::uint64_t bytes) {
+    constexpr auto max = std::numeric_limits<std::uint64_t>::max();
+    most_ = std::min(most_, bytes < max - handed_out_ ? handed_out_ + bytes : max);
+    if (length().value_or(0) <= most_)
+        return;
+    failed_ = true;
+    throw http_error(413, "content too large");
+}
+
+// --- What happens to it ---
+
+void stream_content::open_windows(std::size_t bytes) {
+    if (bytes == 0)
+        return;
+    if (lost_)
+        engine_.consumed(bytes);
+    else
+        engine_.consumed(id_, bytes);
+}
+
+void stream_content::arrive(std::string_view piece) {
+    received_ += piece.size();
+    if (!dropping_) {
+        arrived_.append(piece);
+        arrival_.notify();
+        return;
+    }
+    dropped_ += piece.size();
+    // Beyond the bound the window of the stream stays shut.
+    if (dropped_ <= limits_.drain_bytes_max)
+        open_windows(piece.size());
+    else
+        engine_.consumed(piece.size());
+}
+
+void stream_content::end() noexcept {
+    ended_ = true;
+    arrival_.notify();
+}
+
+void stream_content::lose() noexcept {
+    lost_ = true;
+    arrival_.notify();
+}
+
+void stream_content::drop_rest() {
+    if (dropping_)
+        return;
+    dropping_ = true;
+    const std::size_t size = arrived_.size();
+    arrived_.clear();
+    dropped_ += size;
+    if (dropped_ <= limits_.drain_bytes_max)
+        open_windows(size);
+    else if (size > 0)
+        engine_.consumed(size);
+}
+
+bool stream_content::too_much_to_drop() const noexcept {
+    if (dropped_ > limits_.drain_bytes_max || continue_owed())
+        return true;
+    return length() && *length() > received_ + limits_.drain_bytes_max;
+}
+
+bool stream_content::continue_owed() const noexcept {
+    return fields_.head().expects_continue && !asked_ && received_ == 0;
+}
+
+// --- Reading ---
+
+task<std::string_view> stream_content::read() {
+    if (failed_)
+        throw http_error(400, "the content could not be read");
+    shown_.clear();
+    while (arrived_.empty()) {
+        if (lost_)
+            throw std::system_error(std::make_error_code(std::errc::connection_reset));
+        if (ended_) {
+            if (!fields_.too_many_trailers())
+                co_return std::string_view();
+            failed_ = true;
+            throw http_error(431, "trailer section too large");
+        }
+        if (continue_owed() && !too_late_)
+            engine_.invite(id_);
+        asked_ = asked_ || !too_late_;
+        co_await wait();
+    }
+    if (arrived_.size() > most_ - handed_out_) {
+        failed_ = true;
+        throw http_error(413, "content too large");
+    }
+    shown_.swap(arrived_);
+    handed_out_ += shown_.size();
+    open_windows(shown_.size());
+    sender_.flush();
+    co_return std::string_view(shown_);
+}
+
+/// How much longer the client may keep its reader waiting: it has a grace, and earns more with what
+/// it sends.
+std::chrono::steady_clock::duration stream_content::patience() const noexcept {
+    using duration = std::chrono::steady_clock::duration;
+    duration allowed = limits_.body_timeout;
+    if (limits_.body_rate_min_bytes_per_s > 0) {
+        const double earned_s = static_cast<double>(handed_out_) /
+                                static_cast<double>(limits_.body_rate_min_bytes_per_s);
+        const std::chrono::duration<double> by_rate =
+            std::chrono::duration<double>(earned_s) + limits_.body_grace;
+        if (by_rate < allowed)
+            allowed = std::chrono::duration_cast<duration>(by_rate);
+    }
+    return std::max(allowed - waited_, duration::zero());
+}
+
+task<void> stream_content::wait() {
+    sender_.flush();
+    const auto start = home_.now();
+    failed_ = true; // unless it ends well
+    signal::awaiter coming = arrival_.wait("the content of a request", start + patience());
+    const bool came = co_await coming;
+    if (!came)
+        throw http_error(408, "the content comes too slowly");
+    waited_ += home_.now() - start;
+    failed_ = false;
+}
+
+// --- For another protocol ---
+
+void stream_content::consume(std::size_t bytes) noexcept {
+    shown_from_ += bytes;
+    if (shown_from_ == shown_.size()) {
+        shown_.clear();
+        shown_from_ = 0;
+    }
+}
+
+void stream_content::show_more() {
+    const std::size_t size = arrived_.size();
+    shown_.erase(0, std::exchange(shown_from_, 0));
+    if (shown_.empty())
+        shown_.swap(arrived_);
+    else
+        shown_.append(arrived_);
+    arrived_.clear();
+    open_windows(size);
+    sender_.flush();
+}
+
+task<void> stream_content::wait_more(io::deadline until) {
+    while (arrived_.empty() && !ended_ && !lost_) {
+        signal::awaiter coming = arrival_.wait("bytes of a stream", until);
+        const bool came = co_await coming;
+        if (!came)
+            throw timed_out();
+    }
+}
+
+} // namespace rota::http::h2

@@ -1,0 +1,193 @@
+#include "stream_takeover.hpp"
+
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <rota/http/error.hpp>
+#include <rota/http/fields.hpp>
+#include <rota/http/request.hpp>
+
+#include "request_stream.hpp"
+
+namespace rota::http::h2 {
+namespace {
+
+/// Bytes that may wait for a window before a writer does.
+constexpr std::size_t kept_bytes_max = 65'536;
+constexpr std::size_t kept_bytes_low = 16'384;
+
+} // namespace
+
+stream_takeover::stream_takeover(request_stream& of, const request& asked,
+                                 const server_limits& limits, std::stop_token draining) noexcept
+    : takeover(asked, limits, std::move(draining)), of_(of) {}
+
+// --- Reading ---
+
+std::string_view stream_takeover::buffered() const noexcept { return of_.content_.shown(); }
+
+void stream_takeover::consume(std::size_t bytes) noexcept {
+    forget_shown(bytes);
+    of_.content_.consume(bytes);
+}
+
+task<bool> stream_takeover::grow(stream_takeover* self, std::size_t above, io::deadline until) {
+    stream_content& content = self->of_.content_;
+    for (;;) {
+        if (content.has_arrived())
+            content.show_more();
+        if (content.shown().size() > above)
+            co_return true;
+        if (content.ended())
+            co_return false;
+        if (content.lost())
+            throw std::system_error(std::make_error_code(std::errc::connection_reset));
+        co_await content.wait_more(until);
+    }
+}
+
+task<bool> stream_takeover::fill(io::deadline until) {
+    drop_shown();
+    // What is there is enough: nothing more is taken out of the window for it.
+    return grow(this, 0, until);
+}
+
+task<bool> stream_takeover::fill_more(io::deadline until) {
+    drop_shown();
+    return grow(this, buffered().size(), until);
+}
+
+bool stream_takeover::peer_closed() const noexcept {
+    return of_.closed_ || (of_.content_.ended() && !of_.content_.has_arrived());
+}
+
+// --- Writing ---
+
+void stream_takeover::check_writable() const {
+    if (of_.closed_)
+        throw std::system_error(std::make_error_code(std::errc::connection_reset));
+    if (of_.last_)
+        throw std::system_error(std::make_error_code(std::errc::broken_pipe));
+}
+
+/// Of what does not fit nothing is queued before there is room, whatever the deadline.
+task<void> stream_takeover::put(stream_takeover* self, std::string bytes, io::deadline until) {
+    request_stream& of = self->of_;
+    self->check_writable();
+    if (of.unsent() > kept_bytes_max)
+        co_await of.wait_sent(kept_bytes_low, until);
+    self->check_writable();
+    if (of.kept_from_ == of.kept_.size()) {
+        of.kept_ = std::move(bytes);
+        of.kept_from_ = 0;
+    } else {
+        of.kept_.erase(0, std::exchange(of.kept_from_, 0));
+        of.kept_.append(bytes);
+    }
+    of.place_.by.resume(of.id_);
+    of.place_.on.flush();
+    if (!until && of.unsent() > kept_bytes_max)
+        co_await of.wait_sent(kept_bytes_low);
+}
+
+task<void> stream_takeover::write(std::string_view bytes, io::deadline until) {
+    return put(this, std::string(bytes), until);
+}
+
+task<void> stream_takeover::write_owned(std::string bytes, io::deadline until) {
+    return put(this, std::move(bytes), until);
+}
+
+bool stream_takeover::has_room(std::size_t bytes) const noexcept {
+    return !of_.closed_ && !of_.last_ && of_.unsent() + bytes <= kept_bytes_max;
+}
+
+bool stream_takeover::try_write(std::string_view bytes) {
+    if (!has_room(bytes.size()))
+        return false;
+    of_.kept_.erase(0, std::exchange(of_.kept_from_, 0));
+    of_.kept_.append(bytes);
+    of_.place_.by.resume(of_.id_);
+    of_.place_.on.flush();
+    return true;
+}
+
+task<void> stream_takeover::flush(io::deadline until) {
+    co_await of_.wait_sent(0, until);
+    co_await of_.place_.on.flush_wire();
+}
+
+io::send_progress stream_takeover::progress() const noexcept {
+    return {.taken = of_.sent_, .left = of_.unsent()};
+}
+
+void stream_takeover::shutdown_write() noexcept {
+    if (of_.last_ || of_.closed_)
+        return;
+    of_.last_ = true;
+    of_.place_.by.resume(of_.id_);
+    try {
+        of_.place_.on.flush();
+    } catch (const std::bad_alloc&) { // the next flush says so
+    }
+}
+
+void stream_takeover::abort() noexcept { of_.give_up(error_code::cancel); }
+
+// --- Handing over ---
+
+/// True if the stream is not given away, but the request answered as any other.
+task<bool> request_stream::refuses_takeover(const response* answer) {
+    const bool asks_tunnel = fields_.head().form == target_form::authority;
+    if (answer->is_tunnel() != asks_tunnel) {
+        const auto error = std::make_exception_ptr(std::logic_error(
+            "response::tunnel() is for CONNECT, response::upgrade() for all other requests"));
+        refuse(responder_.error_answer(responder_.failure_of(error)));
+        co_return true;
+    }
+    const std::string_view protocol = answer->headers().find("Upgrade").value_or("");
+    if (!asks_tunnel &&
+        (!fields_.extended_connect() || !responder_.asked().offers_upgrade(protocol))) {
+        refuse(responder_.error_answer(http_error(426, "this is for " + std::string(protocol))));
+        co_return true;
+    }
+    if (place_.control.draining.stop_requested()) {
+        refuse(responder_.error_answer(http_error(503, "the server is about to end")));
+        co_return true;
+    }
+    co_return false;
+}
+
+void request_stream::refuse(const response& answer) {
+    submit_copy(answer);
+    place_.on.flush();
+    responder_.account(answer.status());
+}
+
+/// From here on the stream is no more HTTP; it ends with its taker.
+task<exchange_end> request_stream::hand_over(response* answer) {
+    check_open();
+    const bool refused = co_await refuses_takeover(answer);
+    if (refused)
+        co_return exchange_end::answered;
+    submit(*answer, true);
+    responder_.account(answer->is_tunnel() ? answer->status() : 200);
+    place_.on.flush();
+    std::exception_ptr error;
+    try {
+        const worker_counters::held counted(place_.counters.connections_taken_over);
+        stream_takeover client(*this, responder_.asked(), place_.limits, place_.control.draining);
+        co_await answer->taker()(client);
+        client.shutdown_write();
+    } catch (...) {
+        error = std::current_exception();
+    }
+    if (error) {
+        (void)responder_.failure_of(error); // reported; or it is the end of the client, or of all
+        co_return exchange_end::cut;
+    }
+    co_return exchange_end::handed_over;
+}
+
+} // namespace rota::http::h2

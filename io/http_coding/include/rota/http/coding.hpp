@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <rota/coding/format.hpp>
+#include <rota/http/handler.hpp>
+#include <rota/http/router.hpp>
+
+namespace rota::http {
+
+/// The types that are coded unless others are named: text (but for streams of events), JSON, XML,
+/// scripts, SVG, fonts that are not compressed by themselves, WebAssembly.
+[[nodiscard]] std::vector<std::string> default_coded_types();
+
+/// Which answers are coded, and how.
+struct coding_options {
+    /// In the order of the server's preference, which decides between those that a client likes
+    /// equally. gzip, br and zstd; what this build lacks is left out.
+    std::vector<rota::coding::format> formats = {
+        rota::coding::format::zstd, rota::coding::format::br, rota::coding::format::gzip};
+    /// How hard each tries: see coding::encoder_options.
+    int gzip_level = 0;
+    int br_level = 0;
+    int zstd_level = 0;
+    /// Contents that are shorter are not worth it.
+    std::size_t bytes_min = 1'024;
+    /// Media types without parameters: "text/html", "text/*", "*+json". With a '!' in front it is
+    /// one that is not coded. The first that fits counts.
+    std::vector<std::string> types = default_coded_types();
+    /// Whole contents, and pieces of streams, of so many bytes are compressed in blocking(),
+    /// shorter ones on the worker: about half a millisecond.
+    std::size_t blocking_bytes = 32'768;
+    /// Larger files go as they are, by the way that is shorter for them, unless the client refuses
+    /// that.
+    std::uint64_t file_bytes_max = 1'048'576;
+    /// About what all encoders of streams together may hold. An answer that finds no room goes as
+    /// it is.
+    std::size_t memory_bytes_max = 268'435'456;
+};
+
+/// Middleware that compresses answers by zstd, br or gzip as the client asks for it (RFC 9110
+/// section 12.5.3), with what that takes of the fields: Content-Encoding, Vary, a weak ETag.
+/// Without Accept-Encoding, or with an empty one, answers go as they are.
+///
+/// Never coded: what has a Content-Encoding already, or `Cache-Control: no-transform`, or a
+/// Content-Range; 204, 205, 206, 304; what is short (unless the client refuses what is not coded)
+/// or of another type. `Vary: Accept-Encoding` stands in every answer that would be another for
+/// another client, in 206 and 304, too. GET or HEAD of a client that takes neither the content as
+/// it is nor anything that there is is answered with 406, by `page` if it is set. Content that is
+/// streamed is flushed with each piece that its producer writes; its length is not announced any
+/// more. Contents that are string literals are compressed once on each worker.
+///
+/// If-Match and If-None-Match are the handler's: to a weak comparison (RFC 9110 section 8.8.3.2)
+/// the ETag is the same.
+///
+/// Throws std::invalid_argument for options out of range.
+[[nodiscard]] middleware coding(coding_options options = {}, error_page page = {});
+
+} // namespace rota::http

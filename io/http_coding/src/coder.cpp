@@ -1,0 +1,232 @@
+#include "coder.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include <rota/blocking.hpp>
+#include <rota/http/error.hpp>
+#include <rota/http/status.hpp>
+
+#include "coding_writer.hpp"
+
+namespace rota::http {
+namespace {
+
+using coding::format;
+
+/// Throws std::invalid_argument for a format that HTTP does not have, or that is there twice.
+coding_options checked(coding_options options) {
+    for (auto at = options.formats.begin(); at != options.formats.end(); ++at) {
+        if (*at == format::zlib || *at == format::deflate)
+            throw std::invalid_argument("contents are coded by gzip, br or zstd");
+        if (std::find(options.formats.begin(), at, *at) != at)
+            throw std::invalid_argument("a coding is there twice");
+    }
+    std::erase_if(options.formats, [](format each) { return !coding::is_available(each); });
+    return options;
+}
+
+/// `text` as the content of `answer`.
+response with_content(std::string text, response& answer) {
+    response made = response::text(std::move(text));
+    made.headers() = std::move(answer.headers());
+    made.status(answer.status());
+    if (answer.closes())
+        made.close();
+    return made;
+}
+
+response not_acceptable(const error_page* page) {
+    response made =
+        page != nullptr && *page
+            ? (*page)(406, "there is no coding of this that Accept-Encoding takes")
+            : response::text("Accept-Encoding takes none of the codings that there are: " +
+                             available_codings() + ", identity\n");
+    made.status(406);
+    add_vary(made.headers());
+    return made;
+}
+
+bool is_safe(method asked) noexcept { return asked == method::get || asked == method::head; }
+
+} // namespace
+
+const std::string* coded_literals::find(std::string_view content, format how) const {
+    const auto found = known_.find({content.data(), content.size(), how});
+    return found != known_.end() ? &found->second : nullptr;
+}
+
+void coded_literals::keep(std::string_view content, format how, const std::string& coded) {
+    constexpr std::size_t beside = 128; // of an entry
+    const std::size_t size = coded.size() + beside;
+    if (size > memory_max - memory_) {
+        known_.clear();
+        memory_ = 0;
+    }
+    if (size > memory_max)
+        return;
+    known_.emplace(key{content.data(), content.size(), how}, coded);
+    memory_ += size;
+}
+
+coder::coder(coding_options options)
+    : options_(checked(std::move(options))), types_(options_.types),
+      budget_(options_.memory_bytes_max) {
+    const std::array levels{std::pair(format::gzip, options_.gzip_level),
+                            std::pair(format::br, options_.br_level),
+                            std::pair(format::zstd, options_.zstd_level)};
+    for (const auto& [to, level] : levels) {
+        how_[static_cast<std::size_t>(to)] = {.to = to, .level = level};
+        if (std::ranges::find(options_.formats, to) == options_.formats.end())
+            continue;
+        std::unique_ptr<coding::encoder> first = coding::make_encoder(how(to));
+        // Some take their memory when content comes.
+        (void)coding::encode_whole(*first, std::string(65'536, 'x'));
+        memory_[static_cast<std::size_t>(to)] = first->memory();
+    }
+}
+
+/// Whether it is of those that are coded for some clients.
+bool coder::is_codable(const response& answer) const {
+    const int status = answer.status();
+    if (answer.takes_over() || status_has_no_content(status) || status == 205 || status == 206)
+        return false;
+    const auto type = answer.headers().find("Content-Type");
+    return type && types_.contains(*type) && !must_stay(answer.headers());
+}
+
+bool coder::is_long(const response& answer) const noexcept {
+    return answer.length().value_or(options_.bytes_min) >= options_.bytes_min;
+}
+
+/// 206 and 304 have the fields of the answer that they stand for (RFC 9110
+/// sections 15.3.7, 15.4.5).
+void coder::mark_partial(const request& req, response& answer) const {
+    headers& fields = answer.headers();
+    if (fields.find("Content-Encoding"))
+        return;
+    if (answer.status() == 206) {
+        const auto type = fields.find("Content-Type");
+        const auto whole = whole_size(fields);
+        const bool parts = type && type->starts_with("multipart/byteranges");
+        const bool of_list = type && types_.contains(*type);
+        if (parts || (of_list && whole.value_or(options_.bytes_min) >= options_.bytes_min))
+            add_vary(fields);
+        return;
+    }
+    add_vary(fields);
+    if (choose_coding(req.headers(), options_.formats).coding)
+        match_etag(fields, req.headers());
+}
+
+task<response> coder::code(const request* req, response answer, const error_page* page) const {
+    if (answer.status() == 206 || answer.status() == 304) {
+        mark_partial(*req, answer);
+        co_return std::move(answer);
+    }
+    const bool codable = is_codable(answer);
+    if (!codable && (answer.takes_over() || answer.status() != 200 ||
+                     answer.headers().find("Content-Encoding")))
+        co_return std::move(answer);
+    const coding_choice choice = choose_coding(req->headers(), options_.formats);
+    if (choice.nothing() && answer.status() == 200 && is_safe(req->method()))
+        co_return not_acceptable(page);
+    const bool needed = choice.coding && !choice.as_it_is;
+    if (!codable || !(is_long(answer) || needed))
+        co_return std::move(answer);
+    if (answer.is_file() && *answer.length() > options_.file_bytes_max && !needed)
+        co_return std::move(answer);
+    add_vary(answer.headers());
+    if (!choice.coding)
+        co_return std::move(answer);
+    if (answer.is_file())
+        answer.stream_file();
+    if (answer.is_whole()) {
+        task<response> coding = code_whole(std::move(answer), *choice.coding);
+        response coded = co_await std::move(coding);
+        co_return std::move(coded);
+    }
+    std::optional<response> coded = code_stream(answer, *choice.coding);
+    if (coded)
+        co_return std::move(*coded);
+    if (!choice.as_it_is)
+        throw http_error(503, "the server has no room for what it would take to code this");
+    co_return std::move(answer);
+}
+
+// --- Whole contents ---
+
+std::string coder::encode_here(std::string_view content, format to) const {
+    const pooled_encoder with(local_->encoders, how(to));
+    (*with).reset(content.size());
+    return encode_whole(*with, content);
+}
+
+/// On a thread of blocking().
+std::string coder::encode_apart(std::string_view content, format to) const {
+    std::unique_ptr<coding::encoder> with;
+    {
+        const std::lock_guard lock(apart_lock_);
+        with = apart_.take(how(to));
+    }
+    with->reset(content.size());
+    std::string coded = encode_whole(*with, content);
+    const std::lock_guard lock(apart_lock_);
+    apart_.give_back(std::move(with));
+    return coded;
+}
+
+task<response> coder::code_whole(response answer, format to) const {
+    const std::string owned = answer.take_owned_body();
+    const bool literal = answer.is_fixed();
+    const std::string_view content = owned.empty() ? answer.body() : std::string_view(owned);
+    std::string coded;
+    const std::string* const known = literal ? local_->literals.find(content, to) : nullptr;
+    if (known != nullptr) {
+        coded = *known;
+    } else if (content.size() >= options_.blocking_bytes) {
+        auto work = [&] { return encode_apart(content, to); };
+        coded = co_await blocking(std::ref(work));
+    } else {
+        coded = encode_here(content, to);
+    }
+    if (literal && known == nullptr && !content.empty())
+        local_->literals.keep(content, to, coded);
+    mark_coded(answer.headers(), to);
+    co_return with_content(std::move(coded), answer);
+}
+
+// --- Streams ---
+
+task<void> coder::produce(const coder* self, format to, std::optional<std::uint64_t> length,
+                          body_producer* producer, body_writer* out) {
+    const pooled_encoder with(self->local_->encoders, self->how(to));
+    (*with).reset(length);
+    coding_writer writer(*out, *with, length, self->options_.blocking_bytes);
+    co_await (*producer)(writer);
+    co_await writer.end();
+}
+
+/// Nothing if there is no room for another encoder; then `answer` is as it was.
+std::optional<response> coder::code_stream(response& answer, format to) const {
+    auto room = std::make_unique<memory_budget::share>(budget_);
+    if (!room->reach(memory_[static_cast<std::size_t>(to)]))
+        return std::nullopt;
+    // The coder lives as long as the answer, and the room is taken as long.
+    auto producer = [self = shared_from_this(), room = std::move(room), to,
+                     length = answer.length(),
+                     inner = std::move(answer.producer())](body_writer& out) mutable {
+        return produce(self.get(), to, length, &inner, &out);
+    };
+    response made = response::stream(std::move(producer));
+    mark_coded(answer.headers(), to);
+    made.headers() = std::move(answer.headers());
+    made.status(answer.status());
+    if (answer.closes())
+        made.close();
+    return made;
+}
+
+} // namespace rota::http

@@ -1,0 +1,44 @@
+#include <rota/http/coding.hpp>
+
+#include <memory>
+#include <utility>
+
+#include "coder.hpp"
+
+namespace rota::http {
+namespace {
+
+task<response> answer_coded(const coder* self, const error_page* page, request* req, next proceed) {
+    response answer = co_await proceed(*req);
+    task<response> coding = self->code(req, std::move(answer), page);
+    response coded = co_await std::move(coding);
+    co_return std::move(coded);
+}
+
+} // namespace
+
+std::vector<std::string> default_coded_types() {
+    return {"!text/event-stream", // small, rare, and one encoder for each that listens
+            "text/*",
+            "application/json",
+            "application/javascript",
+            "application/xml",
+            "application/x-ndjson",
+            "application/wasm",
+            "application/x-javascript",
+            "application/vnd.ms-fontobject",
+            "font/ttf",
+            "font/otf",
+            "image/svg+xml",
+            "*+json",
+            "*+xml"};
+}
+
+middleware coding(coding_options options, error_page page) {
+    auto self = std::make_shared<const coder>(std::move(options));
+    return [self = std::move(self), page = std::move(page)](request& req, next proceed) {
+        return answer_coded(self.get(), &page, &req, proceed);
+    };
+}
+
+} // namespace rota::http

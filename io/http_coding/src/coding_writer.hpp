@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rota/coding/encoder.hpp>
+#include <rota/http/body.hpp>
+
+namespace rota::http {
+
+/// Compresses what a producer writes. Each piece can be read as soon as it has come.
+class coding_writer final : public body_writer {
+public:
+    /// `to` and `with`, which was reset, outlive it. `length`: what the producer has announced.
+    /// Pieces of `blocking_bytes` are compressed in blocking().
+    coding_writer(body_writer& to, coding::encoder& with, std::optional<std::uint64_t> length,
+                  std::size_t blocking_bytes) noexcept
+        : to_(to), encoder_(with), left_(length), blocking_bytes_(blocking_bytes) {}
+
+    task<void> write(std::string_view piece) override;
+    task<void> write_owned(std::string piece) override;
+    task<void> flush() override;
+    void add_trailer(std::string_view name, std::string_view value) override;
+    /// The end of the content. Throws std::length_error if it is shorter than announced.
+    [[nodiscard]] task<void> end();
+
+private:
+    struct part {
+        std::string coded;
+        std::size_t read = 0;
+        bool done = false;
+    };
+    [[nodiscard]] part encode(std::string_view piece, std::size_t room, coding::flush how);
+    task<void> put(std::string_view piece, coding::flush how);
+
+    body_writer& to_;
+    coding::encoder& encoder_;
+    std::optional<std::uint64_t> left_;
+    const std::size_t blocking_bytes_;
+    bool ended_ = false; // the encoder has
+};
+
+} // namespace rota::http

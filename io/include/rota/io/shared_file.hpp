@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <rota/task.hpp>
+
+namespace rota::io {
+
+/// What tells one content of a file from another (man 2 fstat).
+struct file_facts {
+    std::uint64_t size = 0;
+    std::int64_t modified_ns = 0; ///< since 1970
+    std::int64_t changed_ns = 0;  ///< of the content or of what is noted of it
+    std::uint64_t inode = 0;
+    std::uint64_t device = 0;
+    bool operator==(const file_facts&) const = default;
+};
+
+/// An open regular file that any number of answers share: one descriptor, which is closed with the
+/// last copy. Copying counts references; any thread.
+class shared_file {
+public:
+    /// None.
+    shared_file() noexcept = default;
+    /// Takes `fd` over, a regular file that is open for reading; closes it if it throws
+    /// std::bad_alloc.
+    explicit shared_file(int fd);
+
+    /// -1 for none. Neither close it nor move its position.
+    [[nodiscard]] int native_handle() const noexcept { return file_ ? *file_ : -1; }
+    [[nodiscard]] explicit operator bool() const noexcept { return file_ != nullptr; }
+    /// What it is now: a system call, which does not wait for a local file. Throws
+    /// std::system_error.
+    [[nodiscard]] file_facts facts() const;
+
+private:
+    std::shared_ptr<const int> file_;
+};
+
+/// Bytes of a file as it was at `facts`. When it is no more so they cannot be had: a stream that
+/// sends them ends its connection, so that nobody takes what is wrong for what was announced.
+///
+/// What a socket has taken of a file is the kernel's own copy of it, which changes with it until
+/// the peer has it. Replace files by rename(2); what is written in place is for nobody to rely on.
+struct file_slice {
+    shared_file file;
+    file_facts facts;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+
+    /// Whether nothing was written to the file since: size, and time of the last write. What names
+    /// it has, or that it has none, makes no difference. A system call.
+    [[nodiscard]] bool holds() const noexcept;
+};
+
+/// Takes up to `bytes_max` bytes off the front of `from`: those that are in memory at once, others
+/// in blocking(). Throws std::system_error, ESTALE if the file is no more what it was: with the
+/// last piece all of it is known to be right. `from` outlives the task.
+[[nodiscard]] task<std::string> read_piece(file_slice* from, std::size_t bytes_max);
+
+/// Sees to it that these bytes are in memory, so that sending them does not wait for a disk; in
+/// blocking() if they are not. Fails for nothing: what is wrong shows when they are sent. `of`
+/// outlives the task.
+[[nodiscard]] task<void> bring_in(const file_slice* of);
+/// The same for a thread that may block.
+void read_into_memory(const file_slice& part);
+/// Whether they seem to be: a look at the last byte, without waiting.
+[[nodiscard]] bool is_in_memory(const file_slice& part) noexcept;
+
+} // namespace rota::io

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rota/io/tls/options.hpp>
+
+namespace rota::io::tls {
+
+/// What TLS connections of one side have in common: certificates, keys, roots, protocols. The
+/// connections keep what they use of it, so it may go, or be reloaded, before they do. Any thread.
+class context {
+public:
+    /// Reads the files. Throws std::runtime_error, with the name of a file and what is wrong with
+    /// it, and std::invalid_argument for options that make no sense.
+    explicit context(server_options options);
+    explicit context(client_options options);
+    ~context();
+    context(context&&) noexcept;
+    context& operator=(context&&) noexcept;
+
+    /// Reads the files again, for the connections to come; sessions stay resumable, unless those
+    /// for which the client CA has changed. Throws as the constructor does; then nothing has
+    /// changed. Blocks for as long as files do.
+    void reload();
+
+    /// The names that its certificates are for, in the order of the certificates.
+    [[nodiscard]] std::vector<std::string> names() const;
+
+private:
+    friend class stream;
+    struct state;
+    std::shared_ptr<state> state_;
+};
+
+} // namespace rota::io::tls

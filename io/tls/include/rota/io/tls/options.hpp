@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rota::io::tls {
+
+/// A certificate with its private key, in files.
+struct certificate_files {
+    std::string certificate; ///< PEM: the certificate, then those between it and a root
+    std::string key;         ///< PEM, not encrypted
+    /// DER: an OCSP response to staple (RFC 6066 section 8), kept fresh by something else. One that
+    /// is out of date is not sent. Empty: none.
+    std::string ocsp{};
+};
+
+enum class version { tls1_2, tls1_3 };
+
+/// Of a server's context. Ciphers are those with forward secrecy and authenticated encryption;
+/// renegotiation, compression and early data do not exist.
+struct server_options {
+    /// At least one. A client that names a host (SNI, RFC 6066 section 3) gets the certificate for
+    /// that name, exact or wildcard; others, and unknown names, the first. Certificates for the
+    /// same names with different kinds of keys (RSA, ECDSA) are offered together.
+    std::vector<certificate_files> certificates{};
+    /// PEM: clients have to present a certificate that leads to one of these. Empty: none is asked
+    /// for.
+    std::string client_ca{};
+    /// Protocols in order of preference (ALPN, RFC 7301); a client that offers only others is
+    /// refused. Empty: whatever it offers is ignored.
+    std::vector<std::string> alpn{};
+    version least = version::tls1_2;
+    /// Resume sessions by tickets (RFC 5077, RFC 8446 section 4.6.1); their keys change every hour,
+    /// and a ticket is good for an hour.
+    bool tickets = true;
+    /// Instead of keys of its own: a file of 80 random bytes for each key, the first of which
+    /// seals, all of which open. Machines that share it resume each other's sessions; whoever
+    /// writes it changes it in time, then calls reload().
+    std::string ticket_keys{};
+    /// Sessions of TLS 1.2 clients that use no tickets. 0: none.
+    std::size_t session_cache = 4'096;
+    /// Connections of one worker with a handshake under way; one more ends the oldest. At least 1.
+    std::size_t handshakes_max = 1'000;
+    /// Steps with a private key a second that a worker does by itself; others go to the threads of
+    /// blocking(), which stand back behind those that serve clients.
+    std::size_t handshakes_at_once = 100;
+};
+
+/// Of a client's context. Trust comes from roots, from pins, or from both; one of them is needed.
+struct client_options {
+    bool system_roots = true;         ///< those of the machine's OpenSSL
+    std::vector<std::string> roots{}; ///< PEM files of further ones
+    /// "sha256/" and the base64 of the SHA-256 of a public key (RFC 7469 section 2.4): the server's
+    /// is one of these. Without any roots that alone decides.
+    std::vector<std::string> pins{};
+    /// What is presented to a server that asks for a certificate.
+    std::optional<certificate_files> certificate{};
+    std::vector<std::string> alpn{};
+    version least = version::tls1_2;
+};
+
+} // namespace rota::io::tls

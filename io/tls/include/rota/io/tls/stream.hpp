@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rota/io/stream.hpp>
+#include <rota/io/tls/context.hpp>
+#include <rota/io/tls/failure.hpp>
+#include <rota/task.hpp>
+
+namespace rota::io::tls {
+
+/// What a peer's certificate says. Names are as RFC 2253 writes them.
+struct certificate_facts {
+    std::string subject{};
+    std::string issuer{};
+    std::string serial{};             ///< hexadecimal
+    std::vector<std::string> names{}; ///< subjectAltName: host names
+    std::string sha256{};             ///< of the certificate, hexadecimal
+};
+
+/// TLS over another stream, as a stream.
+///
+/// First of all handshake(); then it is used as any other. What differs from TCP:
+///
+/// - the end of the stream is close_notify. Where the transport ends without it, the waits for more
+///   throw failure(truncated): an attacker may have cut off the rest;
+/// - a write that is cancelled while it waits for room has queued nothing;
+/// - progress() counts the bytes of the transport.
+///
+/// Nothing is read ahead of whole records: those that are not complete stay in the stream below, so
+/// a wait that is cancelled loses nothing, and an idle connection holds no buffer. Destroying it
+/// says close_notify, unless a write was cut off or something failed; it does not end the stream
+/// below. Failures are failure, or what the stream below throws.
+class stream final : public io::stream {
+public:
+    /// The server's side. `over` outlives it and is used by nobody else.
+    stream(io::stream& over, const context& with);
+    /// The client's side: `host`, a name or an address, is what the server's certificate has to be
+    /// for.
+    stream(io::stream& over, const context& with, std::string host);
+    /// The same over a stream of its own.
+    stream(std::unique_ptr<io::stream> over, const context& with);
+    stream(std::unique_ptr<io::stream> over, const context& with, std::string host);
+    stream(stream&& other) noexcept;
+    stream& operator=(stream&& other) noexcept;
+    ~stream() override;
+
+    /// Agrees on everything with the peer. Steps that need a private key run on a thread of
+    /// blocking() where they would hold up other clients. Throws timed_out, failure, and what the
+    /// stream below throws; the connection is of no more use then, though what the peer has to be
+    /// told of it is queued.
+    [[nodiscard]] task<void> handshake(deadline until = {});
+
+    [[nodiscard]] std::string_view buffered() const noexcept override;
+    void consume(std::size_t bytes) noexcept override;
+    task<bool> fill(deadline until = {}) override;
+    task<bool> fill_more(deadline until = {}) override;
+    [[nodiscard]] bool peer_closed() const noexcept override;
+    task<void> write(std::string_view bytes, deadline until = {}) override;
+    task<void> write_owned(std::string bytes, deadline until = {}) override;
+    bool try_write(std::string_view bytes) override;
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;
+    task<void> flush(deadline until = {}) override;
+    [[nodiscard]] send_progress progress() const noexcept override;
+    /// Says close_notify behind the last byte, and half-closes the stream below.
+    void shutdown_write() noexcept override;
+    void abort() noexcept override;
+
+    // -- what was agreed on, after handshake(); views live as long as the stream
+
+    [[nodiscard]] version used() const noexcept;
+    /// As OpenSSL and the RFCs call it: "TLS_AES_256_GCM_SHA384".
+    [[nodiscard]] std::string_view cipher() const noexcept;
+    /// By ALPN; empty if the client offered nothing, or nothing was to be chosen from.
+    [[nodiscard]] std::string_view protocol() const noexcept;
+    /// The host that the client has named (SNI), in lower case; empty if none.
+    [[nodiscard]] std::string_view server_name() const noexcept;
+    [[nodiscard]] bool resumed() const noexcept;
+    /// Of the peer; nothing if it has presented none. Verified, whenever there is one.
+    [[nodiscard]] std::optional<certificate_facts> peer_certificate() const;
+    /// The server's side: whether a request for `host` (with or without a port) belongs on another
+    /// connection: the client has asked for one name, whose certificate does not cover this one,
+    /// and another certificate does.
+    [[nodiscard]] bool is_misdirected(std::string_view host) const;
+
+private:
+    struct state;
+    friend struct stream_parts;
+    std::unique_ptr<state> state_;
+};
+
+} // namespace rota::io::tls

@@ -1,0 +1,219 @@
+#include "certificate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <openssl/err.h>
+#include <openssl/ocsp.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include "host_name.hpp"
+
+namespace rota::io::tls {
+namespace {
+
+/// No file of ours is so large.
+constexpr std::size_t file_bytes_max = 4'194'304;
+
+[[noreturn]] void fail(const std::string& path, const std::string& why) {
+    throw std::runtime_error(path + ": " + why);
+}
+
+bio_ptr bio_over(const std::string& text) {
+    bio_ptr made(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+    require(made != nullptr, "BIO_new_mem_buf");
+    return made;
+}
+
+/// Where a file asks for a password there is none.
+int no_password(char* /*into*/, int /*size*/, int /*rw*/, void* asked) {
+    *static_cast<bool*>(asked) = true;
+    return -1;
+}
+
+key_ptr read_key(const std::string& path) {
+    const std::string text = read_file(path);
+    const bio_ptr bio = bio_over(text);
+    bool asked = false;
+    ERR_clear_error();
+    key_ptr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, &no_password, &asked));
+    if (asked)
+        fail(path, "the key is encrypted, and there is nobody to ask for its password");
+    if (key == nullptr)
+        fail(path, "no private key in it (PEM): " + take_error("unknown format"));
+    return key;
+}
+
+/// The text of an ASN.1 string as UTF-8; empty for one with a NUL in it, which is there to deceive.
+std::string text_of(const ASN1_STRING* from) {
+    unsigned char* utf8 = nullptr;
+    const int size = ASN1_STRING_to_UTF8(&utf8, from);
+    if (size < 0)
+        return {};
+    std::string text(reinterpret_cast<const char*>(utf8), static_cast<std::size_t>(size));
+    OPENSSL_free(utf8);
+    return text.find('\0') == std::string::npos ? text : std::string();
+}
+
+std::string common_name_of(const X509& certificate) {
+    const X509_NAME* const subject = X509_get_subject_name(&certificate);
+    const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    return at < 0 ? "" : text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+}
+
+std::string hex_of(const unsigned char* bytes, std::size_t size) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    text.reserve(2 * size);
+    for (std::size_t i = 0; i < size; ++i) {
+        text += digits[bytes[i] >> 4];
+        text += digits[bytes[i] & 15];
+    }
+    return text;
+}
+
+std::string line_of(const X509_NAME* name) {
+    const bio_ptr bio(BIO_new(BIO_s_mem()));
+    if (bio == nullptr || X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_RFC2253) < 0)
+        return {};
+    char* text = nullptr;
+    const long size = BIO_get_mem_data(bio.get(), &text);
+    return {text, static_cast<std::size_t>(size)};
+}
+
+/// Until when the first answer of a response holds; the end of time where it does not say. Throws.
+std::int64_t ocsp_end(const std::string& path, const std::string& der) {
+    const auto* at = reinterpret_cast<const unsigned char*>(der.data());
+    const std::unique_ptr<OCSP_RESPONSE, freed_by<&OCSP_RESPONSE_free>> response(
+        d2i_OCSP_RESPONSE(nullptr, &at, static_cast<long>(der.size())));
+    if (response == nullptr)
+        fail(path, "no OCSP response (DER)");
+    const std::unique_ptr<OCSP_BASICRESP, freed_by<&OCSP_BASICRESP_free>> basic(
+        OCSP_response_get1_basic(response.get()));
+    OCSP_SINGLERESP* const single = basic != nullptr ? OCSP_resp_get0(basic.get(), 0) : nullptr;
+    if (single == nullptr)
+        fail(path, "the OCSP response says that something went wrong, and nothing else");
+    ASN1_GENERALIZEDTIME* next = nullptr;
+    (void)OCSP_single_get0_status(single, nullptr, nullptr, nullptr, &next);
+    std::tm when{};
+    if (next == nullptr || ASN1_TIME_to_tm(next, &when) != 1)
+        return std::numeric_limits<std::int64_t>::max();
+    return ::timegm(&when);
+}
+
+} // namespace
+
+std::string read_file(const std::string& path) {
+    const std::unique_ptr<std::FILE, freed_by<&std::fclose>> file(std::fopen(path.c_str(), "rbe"));
+    if (file == nullptr)
+        fail(path, std::generic_category().message(errno));
+    std::string text;
+    std::array<char, 16'384> piece; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
+    while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
+        text.append(piece.data(), got);
+        if (text.size() > file_bytes_max)
+            fail(path, "too large");
+    }
+    if (std::ferror(file.get()) != 0)
+        fail(path, std::generic_category().message(errno));
+    return text;
+}
+
+std::vector<certificate_ptr> read_certificates(const std::string& path) {
+    const std::string text = read_file(path);
+    const bio_ptr bio = bio_over(text);
+    std::vector<certificate_ptr> found;
+    ERR_clear_error();
+    while (X509* const each = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr))
+        found.emplace_back(each);
+    const unsigned long why = ERR_peek_last_error();
+    const bool at_end =
+        ERR_GET_LIB(why) == ERR_LIB_PEM && ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
+    if (found.empty() && at_end) {
+        ERR_clear_error();
+        fail(path, "no certificate in it (PEM)");
+    }
+    if (!at_end)
+        fail(path, "a certificate in it is broken: " + take_error("unknown format"));
+    ERR_clear_error();
+    return found;
+}
+
+key_pair read_key_pair(const certificate_files& from) {
+    key_pair pair;
+    pair.chain = read_certificates(from.certificate);
+    pair.key = read_key(from.key);
+    const X509& own = *pair.chain.front();
+    if (X509_check_private_key(&own, pair.key.get()) != 1) {
+        ERR_clear_error();
+        fail(from.key, "not the key of the first certificate in " + from.certificate);
+    }
+    pair.names = names_of(own);
+    if (!from.ocsp.empty()) {
+        pair.ocsp = read_file(from.ocsp);
+        pair.ocsp_until = ocsp_end(from.ocsp, pair.ocsp);
+    }
+    return pair;
+}
+
+std::vector<std::string> names_of(const X509& certificate) {
+    std::vector<std::string> names;
+    const std::unique_ptr<GENERAL_NAMES, freed_by<&GENERAL_NAMES_free>> all(
+        static_cast<GENERAL_NAMES*>(
+            X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr)));
+    if (all == nullptr) {
+        std::string name = lower_host(common_name_of(certificate));
+        if (!name.empty())
+            names.push_back(std::move(name));
+        return names;
+    }
+    for (int i = 0; i < sk_GENERAL_NAME_num(all.get()); ++i) {
+        const GENERAL_NAME* const each = sk_GENERAL_NAME_value(all.get(), i);
+        if (each->type != GEN_DNS)
+            continue;
+        std::string name = lower_host(text_of(each->d.dNSName));
+        if (!name.empty() && std::ranges::find(names, name) == names.end())
+            names.push_back(std::move(name));
+    }
+    return names;
+}
+
+certificate_facts facts_of(const X509& certificate) {
+    certificate_facts facts;
+    facts.subject = line_of(X509_get_subject_name(&certificate));
+    facts.issuer = line_of(X509_get_issuer_name(&certificate));
+    const ASN1_INTEGER* const serial = X509_get0_serialNumber(&certificate);
+    facts.serial =
+        hex_of(ASN1_STRING_get0_data(serial), static_cast<std::size_t>(ASN1_STRING_length(serial)));
+    facts.names = names_of(certificate);
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    if (X509_digest(&certificate, EVP_sha256(), digest.data(), &size) == 1)
+        facts.sha256 = hex_of(digest.data(), size);
+    return facts;
+}
+
+std::string pin_of(const X509& certificate) {
+    unsigned char* der = nullptr;
+    const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(&certificate), &der);
+    require(size > 0, "i2d_X509_PUBKEY");
+    std::array<unsigned char, 32> digest{};
+    const int hashed = EVP_Digest(der, static_cast<std::size_t>(size), digest.data(), nullptr,
+                                  EVP_sha256(), nullptr);
+    OPENSSL_free(der);
+    require(hashed == 1, "EVP_Digest");
+    std::array<unsigned char, 45> text{};
+    EVP_EncodeBlock(text.data(), digest.data(), static_cast<int>(digest.size()));
+    return "sha256/" + std::string(reinterpret_cast<const char*>(text.data()), 44);
+}
+
+} // namespace rota::io::tls

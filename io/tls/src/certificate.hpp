@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rota/io/tls/options.hpp>
+#include <rota/io/tls/stream.hpp>
+
+#include "openssl.hpp"
+
+namespace rota::io::tls {
+
+/// Throws std::runtime_error: "FILE: why".
+[[nodiscard]] std::string read_file(const std::string& path);
+
+/// All certificates of a PEM file, at least one. Throws std::runtime_error.
+[[nodiscard]] std::vector<certificate_ptr> read_certificates(const std::string& path);
+
+/// A certificate that can be presented.
+struct key_pair {
+    std::vector<certificate_ptr> chain{}; ///< its own first
+    key_ptr key{};
+    std::vector<std::string> names{}; ///< in lower case; may begin with "*."
+    std::string ocsp{};               ///< DER; empty: none
+    std::int64_t ocsp_until = 0;      ///< Unix time; not used from then on
+};
+/// Throws std::runtime_error, with the name of the file that is at fault.
+[[nodiscard]] key_pair read_key_pair(const certificate_files& from);
+
+/// The host names that it is for: those of subjectAltName, or, where there are none at all, the
+/// common name. In lower case.
+[[nodiscard]] std::vector<std::string> names_of(const X509& certificate);
+[[nodiscard]] certificate_facts facts_of(const X509& certificate);
+/// "sha256/..." as client_options::pins have it.
+[[nodiscard]] std::string pin_of(const X509& certificate);
+
+} // namespace rota::io::tls

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include <rota/io/tls/context.hpp>
+#include <rota/worker_local.hpp>
+
+#include "handshake_place.hpp"
+#include "snapshot.hpp"
+#include "ticket_keys.hpp"
+
+namespace rota::io::tls {
+
+/// Shared with the connections.
+struct context::state {
+    explicit state(server_options o) : server(std::move(o)) { load(); }
+    explicit state(client_options o) : client(std::move(o)) { load(); }
+
+    void load();
+    [[nodiscard]] std::shared_ptr<const snapshot> current() const {
+        const std::lock_guard guard(lock);
+        return loaded;
+    }
+
+    // One of them is set.
+    const std::optional<server_options> server{};
+    const std::optional<client_options> client{};
+    /// Outlives every snapshot: these are in connections, which share this.
+    ticket_keys tickets;
+    worker_local<handshake_place> places;
+
+    mutable std::mutex lock;
+    std::shared_ptr<const snapshot> loaded;
+};
+
+} // namespace rota::io::tls

@@ -1,0 +1,257 @@
+#include "engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+#include "certificate.hpp"
+
+namespace rota::io::tls {
+namespace {
+
+constexpr std::size_t header_bytes = 5;
+constexpr std::size_t text_of_record_max = 16'384;
+constexpr std::size_t record_bytes_max = text_of_record_max + 2'048;
+constexpr unsigned char handshake_type = 22;
+constexpr unsigned char text_type = 23;
+/// Records in a row that bring no text: new keys, tickets, empty ones. A peer that sends more wants
+/// nothing but our time.
+constexpr std::uint8_t idle_records_max = 64;
+
+constexpr unsigned char byte_at(std::string_view bytes, std::size_t i) noexcept {
+    return static_cast<unsigned char>(bytes[i]);
+}
+
+} // namespace
+
+std::size_t whole_record(std::string_view bytes) noexcept {
+    if (bytes.size() < header_bytes)
+        return 0;
+    const unsigned char type = byte_at(bytes, 0);
+    const std::size_t length = std::size_t{byte_at(bytes, 3)} << 8 | byte_at(bytes, 4);
+    if (type < 20 || type > text_type || byte_at(bytes, 1) != 3 || length > record_bytes_max)
+        return bytes.size();
+    return bytes.size() >= header_bytes + length ? header_bytes + length : 0;
+}
+
+// --- Between OpenSSL and the caller's bytes ---
+
+const BIO_METHOD* engine::method() {
+    static const std::unique_ptr<BIO_METHOD, freed_by<& BIO_meth_free>> made = [] {
+        std::unique_ptr<BIO_METHOD, freed_by<&BIO_meth_free>> fresh(
+            BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "rota"));
+        require(fresh != nullptr && BIO_meth_set_read(fresh.get(), &take) == 1 &&
+                    BIO_meth_set_write(fresh.get(), &give) == 1 &&
+                    BIO_meth_set_ctrl(fresh.get(), &control) == 1,
+                "tls");
+        return fresh;
+    }();
+    return made.get();
+}
+
+int engine::take(BIO* bio, char* into, int size) noexcept {
+    engine& self = *static_cast<engine*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+    if (self.left_ == 0)
+        self.left_ = whole_record(self.in_);
+    if (self.left_ == 0) {
+        BIO_set_retry_read(bio);
+        return -1;
+    }
+    const std::size_t count = std::min(static_cast<std::size_t>(size), self.left_);
+    std::memcpy(into, self.in_.data(), count);
+    self.in_.remove_prefix(count);
+    self.left_ -= count;
+    return static_cast<int>(count);
+}
+
+int engine::give(BIO* bio, const char* from, int size) noexcept {
+    engine& self = *static_cast<engine*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+    if (self.out_ == nullptr) // SSL_free() sends nothing
+        return -1;
+    try {
+        self.out_->append(from, static_cast<std::size_t>(size));
+        return size;
+    } catch (const std::exception&) { // no memory
+        return -1;
+    }
+}
+
+long engine::control(BIO* /*bio*/, int what, long /*number*/, void* /*at*/) noexcept {
+    return what == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+void engine::connect() {
+    ERR_clear_error();
+    ssl_.reset(SSL_new(of_->first()));
+    require(ssl_ != nullptr, "tls");
+    BIO* const bio = BIO_new(method());
+    require(bio != nullptr, "tls");
+    BIO_set_data(bio, this);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl_.get(), bio, bio);
+}
+
+engine::engine(std::shared_ptr<const snapshot> of) : of_(std::move(of)) {
+    connect();
+    SSL_set_accept_state(ssl_.get());
+}
+
+engine::engine(std::shared_ptr<const snapshot> of, const std::string& host) : of_(std::move(of)) {
+    connect();
+    SSL* const ssl = ssl_.get();
+    SSL_set_connect_state(ssl);
+    const std::string name = host_of(host.find(':') != host.rfind(':') ? '[' + host + ']' : host);
+    if (is_address(name)) {
+        require(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1, "tls: host");
+        return;
+    }
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    require(SSL_set1_host(ssl, name.c_str()) == 1 &&
+                SSL_set_tlsext_host_name(ssl, name.c_str()) == 1,
+            "tls: host");
+}
+
+engine::~engine() = default;
+
+// --- Steps ---
+
+engine::outcome engine::fail(failure::kind of, std::string text) {
+    failed_ = true;
+    kind_ = of;
+    text_ = std::move(text);
+    return outcome::failed;
+}
+
+/// What a call that has not gone well is to be taken for.
+engine::outcome engine::step(int result) {
+    switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+        return outcome::need_record;
+    case SSL_ERROR_ZERO_RETURN:
+        return outcome::ended;
+    default:
+        break;
+    }
+    const long verified = SSL_get_verify_result(ssl_.get());
+    std::string why = take_error("the peer broke off");
+    if (!complete_ && verified != X509_V_OK && why == "certificate verify failed") {
+        return fail(failure::kind::certificate,
+                    why + ": " + X509_verify_cert_error_string(verified));
+    }
+    return fail(failure::kind::protocol, std::move(why));
+}
+
+engine::outcome engine::handshake(std::string_view& in, std::string& out) {
+    if (server() && SSL_in_before(ssl_.get()) == 1 && !in.empty() &&
+        byte_at(in, 0) != handshake_type) {
+        const bool letter = in[0] >= 'A' && in[0] <= 'Z';
+        return letter ? fail(failure::kind::plain_text, "the client does not speak TLS")
+                      : fail(failure::kind::protocol, "no TLS");
+    }
+    in_ = in;
+    out_ = &out;
+    ERR_clear_error();
+    int result = SSL_do_handshake(ssl_.get());
+    // Each record makes it return.
+    while (result != 1 && SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ &&
+           (left_ != 0 || whole_record(in_) != 0)) {
+        ERR_clear_error();
+        result = SSL_do_handshake(ssl_.get());
+    }
+    const outcome how = result == 1 ? finish() : step(result);
+    in = std::exchange(in_, {});
+    out_ = nullptr;
+    return how;
+}
+
+engine::outcome engine::finish() {
+    if (!of_->pins().empty()) {
+        const X509* const peer = SSL_get0_peer_certificate(ssl_.get());
+        const bool pinned =
+            peer != nullptr && std::ranges::find(of_->pins(), pin_of(*peer)) != of_->pins().end();
+        if (!pinned)
+            return fail(failure::kind::certificate, "the server's key is none of those pinned");
+    }
+    complete_ = true;
+    return outcome::done;
+}
+
+engine::outcome engine::read(std::string_view& in, std::string& text, std::string& out) {
+    in_ = in;
+    out_ = &out;
+    outcome how = outcome::need_record;
+    for (;;) {
+        const std::size_t record = whole_record(in_);
+        if (record == 0)
+            break;
+        const std::size_t before = text.size();
+        std::size_t got = 0;
+        int result = 0;
+        ERR_clear_error();
+        text.resize_and_overwrite(before + record, [&](char* at, std::size_t) {
+            result = SSL_read_ex(ssl_.get(), at + before, record, &got);
+            return before + (result == 1 ? got : 0);
+        });
+        how = result == 1 ? outcome::done : step(result);
+        if (how == outcome::done)
+            idle_records_ = 0;
+        if (how != outcome::need_record)
+            break;
+        if (++idle_records_ > idle_records_max) {
+            how = fail(failure::kind::protocol, "records without end that bring nothing");
+            break;
+        }
+    }
+    in = std::exchange(in_, {});
+    out_ = nullptr;
+    return how;
+}
+
+bool engine::write(std::string_view text, std::string& out) {
+    if (failed_)
+        return false;
+    out_ = &out;
+    ERR_clear_error();
+    std::size_t written = 0;
+    const int result = SSL_write_ex(ssl_.get(), text.data(), text.size(), &written);
+    out_ = nullptr;
+    if (result == 1)
+        return true;
+    (void)fail(failure::kind::protocol, take_error("the connection has failed"));
+    return false;
+}
+
+void engine::close(std::string& out) {
+    if (failed_ || !complete_)
+        return;
+    out_ = &out;
+    ERR_clear_error();
+    SSL_shutdown(ssl_.get());
+    ERR_clear_error();
+    out_ = nullptr;
+}
+
+std::size_t engine::bytes_max(std::size_t text) noexcept {
+    // Header, explicit nonce, tag, type.
+    constexpr std::size_t around = header_bytes + 8 + 16 + 1;
+    // New keys that were asked for go before it.
+    constexpr std::size_t before = 64;
+    return text + (text / text_of_record_max + 1) * around + before;
+}
+
+bool engine::heavy() const noexcept {
+    const SSL* const ssl = ssl_.get();
+    const bool light = SSL_is_server(ssl) == 1 && SSL_in_before(ssl) == 0 &&
+                       SSL_version(ssl) == TLS1_3_VERSION &&
+                       (SSL_get_verify_mode(ssl) & SSL_VERIFY_PEER) == 0;
+    return !light;
+}
+
+} // namespace rota::io::tls

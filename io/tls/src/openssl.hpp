@@ -1,0 +1,35 @@
+#pragma once
+
+// What OpenSSL's objects need to be members and locals.
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+namespace rota::io::tls {
+
+template <auto Free>
+struct freed_by {
+    template <class T>
+    void operator()(T* object) const noexcept {
+        Free(object);
+    }
+};
+using bio_ptr = std::unique_ptr<BIO, freed_by<&BIO_free>>;
+using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<&EVP_PKEY_free>>;
+using certificate_ptr = std::unique_ptr<X509, freed_by<&X509_free>>;
+using ssl_context_ptr = std::unique_ptr<SSL_CTX, freed_by<&SSL_CTX_free>>;
+using ssl_ptr = std::unique_ptr<SSL, freed_by<&SSL_free>>;
+
+/// What the calling thread's first error says; there is none left afterwards.
+[[nodiscard]] std::string take_error(std::string_view otherwise);
+
+/// Throws std::runtime_error, "what: why", unless `done`.
+void require(bool done, std::string_view what);
+
+} // namespace rota::io::tls

@@ -1,0 +1,257 @@
+#include "snapshot.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <stdexcept>
+#include <utility>
+
+#include <openssl/err.h>
+
+#include "certificate.hpp"
+
+namespace rota::io::tls {
+namespace {
+
+/// Forward secrecy and authenticated encryption, for TLS 1.2; TLS 1.3 has nothing else.
+constexpr const char* ciphers_1_2 = "ECDHE+AESGCM:ECDHE+CHACHA20";
+constexpr const char* groups_of_keys = "X25519:P-256:P-384";
+/// Of a peer's certificates; more is refused.
+constexpr long certificate_bytes_max = 65'536;
+
+std::string wire_of(const std::vector<std::string>& protocols) {
+    std::string wire;
+    for (const std::string& each : protocols) {
+        if (each.empty() || each.size() > 255)
+            throw std::invalid_argument("tls: a protocol's name has 1 to 255 bytes");
+        wire += static_cast<char>(each.size());
+        wire += each;
+    }
+    return wire;
+}
+
+ssl_context_ptr make_context(const SSL_METHOD* side, version least) {
+    ERR_clear_error();
+    ssl_context_ptr made(SSL_CTX_new(side));
+    require(made != nullptr, "tls");
+    SSL_CTX* const ctx = made.get();
+    const int lowest = least == version::tls1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
+    require(SSL_CTX_set_min_proto_version(ctx, lowest) == 1, "tls: the least version");
+    require(SSL_CTX_set_cipher_list(ctx, ciphers_1_2) == 1, "tls: ciphers");
+    require(SSL_CTX_set1_groups_list(ctx, groups_of_keys) == 1, "tls: groups");
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY); // each record is accounted for
+    SSL_CTX_set_max_cert_list(ctx, certificate_bytes_max);
+    return made;
+}
+
+void use(SSL_CTX* ctx, const key_pair& pair, const certificate_files& from) {
+    std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)> between(
+        sk_X509_new_null(), [](STACK_OF(X509) * s) { sk_X509_free(s); });
+    require(between != nullptr, from.certificate);
+    for (std::size_t i = 1; i < pair.chain.size(); ++i)
+        require(sk_X509_push(between.get(), pair.chain[i].get()) > 0, from.certificate);
+    require(SSL_CTX_use_cert_and_key(ctx, pair.chain.front().get(), pair.key.get(), between.get(),
+                                     0) == 1,
+            from.certificate);
+}
+
+void trust(SSL_CTX* ctx, const std::vector<certificate_ptr>& roots) {
+    X509_STORE* const store = SSL_CTX_get_cert_store(ctx);
+    for (const certificate_ptr& each : roots)
+        require(X509_STORE_add_cert(store, each.get()) == 1, "tls: a root");
+}
+
+} // namespace
+
+// --- A server's ---
+
+snapshot::snapshot(const server_options& options, ticket_keys& tickets)
+    : tickets_(&tickets), alpn_(wire_of(options.alpn)) {
+    if (options.certificates.empty())
+        throw std::invalid_argument("tls: a server needs a certificate");
+    if (options.handshakes_max == 0)
+        throw std::invalid_argument("tls: handshakes_max must be at least 1");
+    session_place_ = "rota";
+    if (!options.client_ca.empty()) {
+        client_roots_ = read_certificates(options.client_ca);
+        for (const certificate_ptr& each : client_roots_)
+            session_place_ += pin_of(*each);
+    }
+    groups_.reserve(options.certificates.size()); // callbacks know where they are
+    for (const certificate_files& each : options.certificates)
+        add(each, options);
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        for (const std::string& name : groups_[i].names)
+            index_.add(name, i);
+    }
+}
+
+void snapshot::add(const certificate_files& from, const server_options& options) {
+    key_pair pair = read_key_pair(from);
+    const int kind = EVP_PKEY_get_base_id(pair.key.get());
+    const auto beside = std::ranges::find_if(groups_, [&](const group& g) {
+        return g.names == pair.names && std::ranges::find(g.key_kinds, kind) == g.key_kinds.end();
+    });
+    if (beside != groups_.end()) {
+        use(beside->context.get(), pair, from);
+        beside->key_kinds.push_back(kind);
+        return;
+    }
+    group fresh{.context = make_server_context(options),
+                .names = std::move(pair.names),
+                .key_kinds = {kind},
+                .ocsp = std::move(pair.ocsp),
+                .ocsp_until = pair.ocsp_until};
+    use(fresh.context.get(), pair, from);
+    groups_.push_back(std::move(fresh));
+}
+
+ssl_context_ptr snapshot::make_server_context(const server_options& options) {
+    ssl_context_ptr made = make_context(TLS_server_method(), options.least);
+    SSL_CTX* const ctx = made.get();
+    SSL_CTX_set_app_data(ctx, this);
+    SSL_CTX_set_tlsext_servername_callback(ctx, &choose_certificate);
+    SSL_CTX_set_tlsext_servername_arg(ctx, this);
+    SSL_CTX_set_tlsext_status_cb(ctx, &staple);
+    SSL_CTX_set_tlsext_status_arg(ctx, this);
+    if (!alpn_.empty())
+        SSL_CTX_set_alpn_select_cb(ctx, &choose_protocol, this);
+    if (options.tickets)
+        require(SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, &prepare_ticket) == 1, "tls: tickets");
+    else
+        SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+    SSL_CTX_set_timeout(ctx, static_cast<long>(ticket_keys::lifetime.count()));
+    SSL_CTX_set_session_cache_mode(ctx, options.session_cache != 0 ? SSL_SESS_CACHE_SERVER
+                                                                   : SSL_SESS_CACHE_OFF);
+    if (options.session_cache != 0)
+        SSL_CTX_sess_set_cache_size(ctx, static_cast<long>(options.session_cache));
+    if (!options.tickets && options.session_cache == 0)
+        require(SSL_CTX_set_num_tickets(ctx, 0) == 1, "tls: tickets");
+    std::array<unsigned char, 32> place{};
+    require(EVP_Digest(session_place_.data(), session_place_.size(), place.data(), nullptr,
+                       EVP_sha256(), nullptr) == 1,
+            "tls: sessions");
+    require(SSL_CTX_set_session_id_context(ctx, place.data(), place.size()) == 1, "tls: sessions");
+    if (!client_roots_.empty()) {
+        trust(ctx, client_roots_);
+        for (const certificate_ptr& each : client_roots_)
+            require(SSL_CTX_add_client_CA(ctx, each.get()) == 1, "tls: a client CA");
+        SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    }
+    return made;
+}
+
+const snapshot::group& snapshot::group_for(std::string_view name) const noexcept {
+    return groups_[index_.find(name).value_or(0)];
+}
+
+bool snapshot::is_misdirected(std::string_view asked, std::string_view host) const {
+    if (asked.empty() || asked == host)
+        return false;
+    const group& shown = group_for(asked);
+    if (covers(shown.names, host))
+        return false;
+    const auto other = index_.find(host);
+    return other && &groups_[*other] != &shown;
+}
+
+std::vector<std::string> snapshot::names() const {
+    std::vector<std::string> all;
+    for (const group& each : groups_)
+        all.insert(all.end(), each.names.begin(), each.names.end());
+    return all;
+}
+
+// --- What OpenSSL asks for ---
+
+int snapshot::choose_certificate(SSL* ssl, int* /*alert*/, void* self) noexcept {
+    const auto& of = *static_cast<const snapshot*>(self);
+    const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    if (name == nullptr)
+        return SSL_TLSEXT_ERR_NOACK;
+    try {
+        const auto found = of.index_.find(lower_host(name));
+        if (!found)
+            return SSL_TLSEXT_ERR_NOACK;
+        SSL_CTX* const wanted = of.groups_[*found].context.get();
+        if (SSL_get_SSL_CTX(ssl) != wanted && SSL_set_SSL_CTX(ssl, wanted) == nullptr)
+            return SSL_TLSEXT_ERR_ALERT_FATAL;
+        return SSL_TLSEXT_ERR_OK;
+    } catch (const std::exception&) { // no memory
+        return SSL_TLSEXT_ERR_ALERT_FATAL;
+    }
+}
+
+int snapshot::choose_protocol(SSL* /*ssl*/, const unsigned char** out, unsigned char* out_size,
+                              const unsigned char* in, unsigned in_size, void* self) noexcept {
+    const std::string& ours = static_cast<const snapshot*>(self)->alpn_;
+    unsigned char* chosen = nullptr;
+    const int how = SSL_select_next_proto(&chosen, out_size,
+                                          reinterpret_cast<const unsigned char*>(ours.data()),
+                                          static_cast<unsigned>(ours.size()), in, in_size);
+    *out = chosen;
+    return how == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+int snapshot::staple(SSL* ssl, void* self) noexcept {
+    const auto& of = *static_cast<const snapshot*>(self);
+    const SSL_CTX* const used = SSL_get_SSL_CTX(ssl);
+    for (const group& each : of.groups_) {
+        if (each.context.get() != used || each.ocsp.empty() ||
+            static_cast<std::int64_t>(std::time(nullptr)) >= each.ocsp_until) {
+            continue;
+        }
+        void* const copy = OPENSSL_memdup(each.ocsp.data(), each.ocsp.size());
+        if (copy == nullptr)
+            return SSL_TLSEXT_ERR_NOACK;
+        SSL_set_tlsext_status_ocsp_resp(ssl, copy, static_cast<long>(each.ocsp.size()));
+        return SSL_TLSEXT_ERR_OK;
+    }
+    return SSL_TLSEXT_ERR_NOACK;
+}
+
+int snapshot::prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
+                             EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int seal) noexcept {
+    try {
+        auto* const self = static_cast<snapshot*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+        return self->tickets_->prepare(name, iv, cipher, mac, seal != 0);
+    } catch (const std::exception&) { // no memory, or no randomness
+        ERR_clear_error();
+        return seal != 0 ? -1 : 0;
+    }
+}
+
+// --- A client's ---
+
+snapshot::snapshot(const client_options& options) : alpn_(wire_of(options.alpn)) {
+    for (const std::string& each : options.pins) {
+        if (!each.starts_with("sha256/") || each.size() != 51)
+            throw std::invalid_argument("tls: a pin is sha256/ and 44 characters of base64, not " +
+                                        each);
+    }
+    pins_ = options.pins;
+    has_roots_ = options.system_roots || !options.roots.empty();
+    if (!has_roots_ && pins_.empty())
+        throw std::invalid_argument("tls: a client that trusts nobody: it needs roots or pins");
+    group only{.context = make_context(TLS_client_method(), options.least)};
+    SSL_CTX* const ctx = only.context.get();
+    if (options.system_roots)
+        require(SSL_CTX_set_default_verify_paths(ctx) == 1, "tls: the system's roots");
+    for (const std::string& each : options.roots)
+        trust(ctx, read_certificates(each));
+    // Pins without roots are looked at behind the handshake.
+    SSL_CTX_set_verify(ctx, has_roots_ ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    if (options.certificate)
+        use(ctx, read_key_pair(*options.certificate), *options.certificate);
+    if (!alpn_.empty()) {
+        require(SSL_CTX_set_alpn_protos(ctx, reinterpret_cast<const unsigned char*>(alpn_.data()),
+                                        static_cast<unsigned>(alpn_.size())) == 0,
+                "tls: protocols");
+    }
+    groups_.push_back(std::move(only));
+}
+
+} // namespace rota::io::tls

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rota/io/tls/options.hpp>
+
+#include "host_name.hpp"
+#include "openssl.hpp"
+#include "ticket_keys.hpp"
+
+namespace rota::io::tls {
+
+/// What the files of a context said at one time, as OpenSSL wants it. Immutable; any thread. Lives
+/// as long as the connections that were made of it.
+class snapshot {
+public:
+    /// `tickets` outlives it. Throws std::runtime_error for files, std::invalid_argument for
+    /// options.
+    snapshot(const server_options& options, ticket_keys& tickets);
+    explicit snapshot(const client_options& options);
+    snapshot(const snapshot&) = delete;
+    snapshot& operator=(const snapshot&) = delete;
+
+    /// Of the first certificates; for a client there are no others.
+    [[nodiscard]] SSL_CTX* first() const noexcept { return groups_.front().context.get(); }
+    [[nodiscard]] const std::vector<std::string>& pins() const noexcept { return pins_; }
+    /// Whether a client verifies chains.
+    [[nodiscard]] bool has_roots() const noexcept { return has_roots_; }
+    /// See stream::is_misdirected(). Both are in lower case.
+    [[nodiscard]] bool is_misdirected(std::string_view asked, std::string_view host) const;
+    [[nodiscard]] std::vector<std::string> names() const;
+
+private:
+    /// Certificates for the same names.
+    struct group {
+        ssl_context_ptr context;
+        std::vector<std::string> names;
+        std::vector<int> key_kinds;
+        std::string ocsp;
+        std::int64_t ocsp_until = 0;
+    };
+
+    void add(const certificate_files& from, const server_options& options);
+    [[nodiscard]] ssl_context_ptr make_server_context(const server_options& options);
+    [[nodiscard]] const group& group_for(std::string_view name) const noexcept;
+
+    static int choose_certificate(SSL* ssl, int* alert, void* self) noexcept;
+    static int choose_protocol(SSL* ssl, const unsigned char** out, unsigned char* out_size,
+                               const unsigned char* in, unsigned in_size, void* self) noexcept;
+    static int staple(SSL* ssl, void* self) noexcept;
+    static int prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
+                              EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int seal) noexcept;
+
+    std::vector<group> groups_;
+    name_index index_;
+    ticket_keys* tickets_ = nullptr;
+    std::string alpn_; // as the wire has it
+    std::vector<certificate_ptr> client_roots_;
+    std::string session_place_; // sessions of others are not resumed
+    std::vector<std::string> pins_;
+    bool has_roots_ = false;
+};
+
+} // namespace rota::io::tls

@@ -1,0 +1,137 @@
+#include "frame.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <rota/check.hpp>
+
+namespace rota::http::ws {
+namespace {
+
+constexpr unsigned char final_bit = 0x80;
+constexpr unsigned char compressed_bit = 0x40;
+constexpr unsigned char reserved_bits = 0x30;
+constexpr unsigned char masked_bit = 0x80;
+constexpr std::uint64_t length_16 = 126; // two bytes with the length follow
+constexpr std::uint64_t length_64 = 127; // eight do
+
+unsigned char byte_of(char c) noexcept { return static_cast<unsigned char>(c); }
+
+bool is_known(unsigned char op) noexcept { return op <= 2 || (op >= 8 && op <= 10); }
+
+} // namespace
+
+bool may_be_sent(std::uint16_t code) noexcept {
+    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+           (code >= 3000 && code <= 4999);
+}
+
+void head_reader::begin() noexcept {
+    taken_ = 0;
+    size_ = 2;
+    head_ = {};
+    wrong_ = {};
+}
+
+std::size_t head_reader::take(std::string_view in) noexcept {
+    std::size_t read = 0;
+    while (taken_ < size_ && read < in.size() && wrong_.code == 0) {
+        // The two bytes that say how long it is one by one, then all that there is.
+        const std::size_t wanted = taken_ < 2 ? 1 : size_ - taken_;
+        const std::size_t now = std::min(wanted, in.size() - read);
+        std::memcpy(bytes_.data() + taken_, in.data() + read, now);
+        taken_ = static_cast<std::uint8_t>(taken_ + now);
+        read += now;
+        look();
+    }
+    return read;
+}
+
+void head_reader::look() noexcept {
+    if (taken_ == 1)
+        look_at_first(byte_of(bytes_[0]));
+    else if (taken_ == 2)
+        look_at_second(byte_of(bytes_[1]));
+    if (taken_ == size_ && wrong_.code == 0)
+        look_at_length();
+}
+
+void head_reader::look_at_first(unsigned char byte) noexcept {
+    const unsigned char op = byte & 0x0f;
+    head_.op = static_cast<opcode>(op);
+    head_.last = (byte & final_bit) != 0;
+    head_.compressed = (byte & compressed_bit) != 0;
+    if ((byte & reserved_bits) != 0)
+        fail("a reserved bit is set");
+    else if (!is_known(op))
+        fail("a reserved opcode");
+    else if (is_control(head_.op) && !head_.last)
+        fail("a fragmented control frame");
+    else if (head_.compressed && !compression_)
+        fail("compressed, which was not agreed on");
+    else if (head_.compressed && (is_control(head_.op) || head_.op == opcode::continuation))
+        fail("only the first frame of a message says that it is compressed");
+}
+
+void head_reader::look_at_second(unsigned char byte) noexcept {
+    head_.length = byte & 0x7f;
+    if ((byte & masked_bit) == 0)
+        return fail("a frame without a mask");
+    if (is_control(head_.op) && head_.length > control_bytes_max)
+        return fail("a control frame of more than 125 bytes");
+    std::size_t more = sizeof(mask_key);
+    if (head_.length == length_16)
+        more += 2;
+    else if (head_.length == length_64)
+        more += 8;
+    size_ = static_cast<std::uint8_t>(2 + more);
+}
+
+void head_reader::look_at_length() noexcept {
+    const std::size_t mask_at = size_ - sizeof(mask_key);
+    const std::size_t digits = mask_at - 2;
+    if (digits != 0) {
+        head_.length = 0;
+        for (std::size_t i = 2; i < mask_at; ++i)
+            head_.length = head_.length << 8 | byte_of(bytes_[i]);
+        const std::uint64_t least = digits == 2 ? length_16 : 65'536;
+        if (head_.length < least)
+            return fail("a length in more bytes than it needs");
+        if (head_.length >> 63 != 0)
+            return fail("a length of more than 63 bits");
+    }
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(mask_at), sizeof(mask_key),
+                head_.mask.begin());
+}
+
+written_head write_head(opcode op, bool compressed, std::uint64_t length) noexcept {
+    written_head out;
+    unsigned first = final_bit | static_cast<unsigned>(op);
+    if (compressed)
+        first |= compressed_bit;
+    out.bytes[0] = static_cast<char>(first);
+    std::size_t digits = 0;
+    if (length < length_16) {
+        out.bytes[1] = static_cast<char>(length);
+    } else {
+        digits = length < 65'536 ? 2 : 8;
+        out.bytes[1] = static_cast<char>(digits == 2 ? length_16 : length_64);
+    }
+    for (std::size_t i = 0; i < digits; ++i)
+        out.bytes[2 + i] = static_cast<char>(length >> (8 * (digits - 1 - i)));
+    out.size = static_cast<std::uint8_t>(2 + digits);
+    return out;
+}
+
+std::string close_payload(std::uint16_t code, std::string_view reason) {
+    std::string out;
+    if (code == 0)
+        return out;
+    ROTA_CHECK(reason.size() <= control_bytes_max - 2, "a reason fits into a control frame");
+    out.push_back(static_cast<char>(code >> 8));
+    out.push_back(static_cast<char>(code & 0xff));
+    out.append(reason);
+    return out;
+}
+
+} // namespace rota::http::ws

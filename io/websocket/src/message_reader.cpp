@@ -1,0 +1,199 @@
+#include "message_reader.hpp"
+
+#include <algorithm>
+
+#include <rota/check.hpp>
+
+#include "append_room.hpp"
+
+namespace rota::http::ws {
+namespace {
+
+constexpr std::size_t compressed_piece = 2'048; // comes to 2 MiB at most
+constexpr std::size_t busy_bytes = 1'048'576;   // decompressed by one call
+
+} // namespace
+
+message_reader::message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression)
+    : bytes_max_(bytes_max), head_(compression.has_value()) {
+    if (compression)
+        inflater_.emplace(compression->window_bits, compression->keeps_context);
+}
+
+message_reader::step message_reader::take(std::string_view in) {
+    ROTA_CHECK(!ended_, "a message is taken out before the next one begins");
+    step now;
+    const std::size_t before = content_.size();
+    while (wrong_.code == 0) {
+        const std::string_view rest = in.substr(now.taken);
+        if (!in_payload_) {
+            now.taken += head_.take(rest);
+            if (head_.fault().code != 0) {
+                wrong_ = head_.fault();
+                break;
+            }
+            if (!head_.complete())
+                return now;
+            if (!begin_frame())
+                break;
+            continue;
+        }
+        if (left_ != 0) {
+            if (rest.empty())
+                return now;
+            now.taken += is_control(head_.head().op) ? take_control(rest) : take_content(rest);
+            if (wrong_.code != 0)
+                break;
+            if (left_ != 0 && content_.size() - before >= busy_bytes) {
+                now.what = found::busy;
+                return now;
+            }
+            continue;
+        }
+        now.what = end_frame();
+        if (now.what != found::more)
+            return now;
+    }
+    now.what = found::failed;
+    return now;
+}
+
+/// Behind a head: whether the frame may be.
+bool message_reader::begin_frame() {
+    const frame_head& head = head_.head();
+    left_ = head.length;
+    done_ = 0;
+    in_payload_ = true;
+    if (is_control(head.op)) {
+        control_op_ = head.op;
+        control_size_ = 0;
+        return true;
+    }
+    const bool continues = head.op == opcode::continuation;
+    if (continues != open_) {
+        fail(close_code::protocol_error,
+             continues ? "a continuation of nothing" : "a message within another one");
+        return false;
+    }
+    if (!continues)
+        begin_message(head);
+    if (!compressed_ && head.length > content_max() - content_.size()) {
+        fail(close_code::too_big, "the message is too big");
+        return false;
+    }
+    return true;
+}
+
+void message_reader::begin_message(const frame_head& head) noexcept {
+    open_ = true;
+    text_ = head.op == opcode::text;
+    compressed_ = head.compressed;
+    dropped_ = 0;
+    utf8_.reset();
+}
+
+std::size_t message_reader::take_control(std::string_view in) noexcept {
+    const std::size_t size = std::min<std::uint64_t>(in.size(), left_);
+    apply_mask(in.substr(0, size), control_.data() + control_size_, head_.head().mask, done_);
+    control_size_ = static_cast<std::uint8_t>(control_size_ + size);
+    done_ += size;
+    left_ -= size;
+    return size;
+}
+
+std::size_t message_reader::take_content(std::string_view in) {
+    const std::string_view masked = in.substr(0, std::min<std::uint64_t>(in.size(), left_));
+    std::size_t size = masked.size();
+    if (compressed_)
+        size = append_compressed(masked);
+    else
+        append_plain(masked);
+    done_ += size;
+    left_ -= size;
+    return size;
+}
+
+void message_reader::append_plain(std::string_view masked) {
+    const std::size_t before = content_.size();
+    append_room(content_, masked.size(), [&](char* at) {
+        apply_mask(masked, at, head_.head().mask, done_);
+        return masked.size();
+    });
+    check_text(before);
+}
+
+/// How many of the bytes it has taken.
+std::size_t message_reader::append_compressed(std::string_view masked) {
+    std::array<char, compressed_piece> piece; // NOLINT(*-member-init): written before it is read
+    const std::size_t size = std::min(masked.size(), piece.size());
+    apply_mask(masked.substr(0, size), piece.data(), head_.head().mask, done_);
+    const std::size_t before = content_.size();
+    const auto how = inflater_->put({piece.data(), size}, content_, content_max());
+    check_text(before); // what came before a fault may have had one of its own
+    note(how);
+    return size;
+}
+
+void message_reader::note(inflater::result how) noexcept {
+    if (wrong_.code != 0)
+        return;
+    if (how == inflater::result::corrupt)
+        fail(close_code::protocol_error, "this is not deflate");
+    else if (how == inflater::result::too_big)
+        fail(close_code::too_big, "the message is too big");
+}
+
+/// Behind new content.
+void message_reader::check_text(std::size_t from) noexcept {
+    if (text_ && wrong_.code == 0 && !utf8_.take(content().substr(from)))
+        fail(close_code::invalid_data, "text that is not UTF-8");
+}
+
+message_reader::found message_reader::end_frame() {
+    const frame_head head = head_.head();
+    head_.begin();
+    in_payload_ = false;
+    if (is_control(head.op))
+        return found::control;
+    if (!head.last)
+        return found::more;
+    end_message();
+    return wrong_.code == 0 ? found::message : found::failed;
+}
+
+void message_reader::end_message() {
+    if (compressed_) {
+        const std::size_t before = content_.size();
+        const auto how = inflater_->end(content_, content_max());
+        check_text(before);
+        note(how);
+    }
+    if (text_ && wrong_.code == 0 && !utf8_.complete())
+        fail(close_code::invalid_data, "text that ends within a character");
+    open_ = false;
+    ended_ = true;
+}
+
+void message_reader::forget_content() noexcept {
+    dropped_ += content_.size();
+    ended_ = false;
+    content_.clear();
+}
+
+void message_reader::rest() {
+    if (inflater_ && !open_)
+        inflater_->rest();
+    if (content_.empty())
+        std::string().swap(content_); // an assignment would keep the memory
+}
+
+void message_reader::release() noexcept {
+    inflater_.reset();
+    std::string().swap(content_);
+}
+
+std::size_t message_reader::memory() const noexcept {
+    return content_.capacity() + (inflater_ ? inflater_->memory() : 0);
+}
+
+} // namespace rota::http::ws

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "frame.hpp"
+#include "inflater.hpp"
+#include "utf8_check.hpp"
+
+namespace rota::http::ws {
+
+/// How a client's messages are compressed: see inflater.
+struct inflate_terms {
+    int window_bits = 15;
+    bool keeps_context = true;
+};
+
+/// Bytes of a client to messages and control frames (RFC 6455 sections 5 and 8.1), without I/O:
+/// whatever pieces they come in, it is the same. What is wrong is found at the first byte that
+/// shows it.
+class message_reader {
+public:
+    enum class found : std::uint8_t {
+        more,    ///< it wants more bytes; content() may have grown
+        busy,    ///< much has been decompressed: go on with the rest, others may have a turn first
+        message, ///< content() has the end of a message
+        control, ///< control() is whole
+        failed,  ///< fault() says why; nothing can follow
+    };
+    struct step {
+        std::size_t taken = 0; ///< of the bytes
+        found what = found::more;
+    };
+
+    /// A message of more than `bytes_max`, decompressed, is refused.
+    explicit message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression = {});
+
+    /// Takes what it can of `in`, at most to the end of a message or control frame. Throws
+    /// std::bad_alloc.
+    [[nodiscard]] step take(std::string_view in);
+
+    /// What has come of the message at work and was not dropped by forget_content().
+    [[nodiscard]] std::string_view content() const noexcept { return content_; }
+    /// Drops that: it has been seen. Due behind a message.
+    void forget_content() noexcept;
+    [[nodiscard]] bool is_text() const noexcept { return text_; }
+    /// Of the control frame that was found last.
+    [[nodiscard]] opcode control_op() const noexcept { return control_op_; }
+    [[nodiscard]] std::string_view control() const noexcept {
+        return {control_.data(), control_size_};
+    }
+    [[nodiscard]] const close_reason& fault() const noexcept { return wrong_; }
+    /// Whether nothing of a message has come: between two of them.
+    [[nodiscard]] bool between_messages() const noexcept { return !open_; }
+
+    /// Gives up the memory that is not needed until more comes.
+    void rest();
+    /// Gives up all: nothing more is taken.
+    void release() noexcept;
+    /// About how many bytes of memory it holds.
+    [[nodiscard]] std::size_t memory() const noexcept;
+
+private:
+    [[nodiscard]] bool begin_frame();
+    void begin_message(const frame_head& head) noexcept;
+    [[nodiscard]] std::size_t take_control(std::string_view in) noexcept;
+    [[nodiscard]] std::size_t take_content(std::string_view in);
+    void append_plain(std::string_view masked);
+    [[nodiscard]] std::size_t append_compressed(std::string_view masked);
+    [[nodiscard]] found end_frame();
+    void end_message();
+    void check_text(std::size_t from) noexcept;
+    void note(inflater::result how) noexcept;
+    /// How much content() may have: what was dropped counts, too.
+    [[nodiscard]] std::size_t content_max() const noexcept { return bytes_max_ - dropped_; }
+    void fail(std::uint16_t code, const char* why) noexcept { wrong_ = {code, why}; }
+
+    const std::size_t bytes_max_;
+    std::optional<inflater> inflater_;
+    head_reader head_;
+    std::uint64_t left_ = 0; // of the frame's payload
+    std::uint64_t done_ = 0; // of it, for the mask
+    bool in_payload_ = false;
+
+    // -- the message
+    bool open_ = false; // its last frame has not begun, or not ended
+    bool text_ = false;
+    bool compressed_ = false;
+    bool ended_ = false; // it is whole, and its content not yet dropped
+    std::size_t dropped_ = 0;
+    std::string content_;
+    utf8_check utf8_;
+
+    // -- the control frame
+    std::array<char, control_bytes_max> control_{};
+    std::uint8_t control_size_ = 0;
+    opcode control_op_ = opcode::ping;
+
+    close_reason wrong_;
+};
+
+} // namespace rota::http::ws

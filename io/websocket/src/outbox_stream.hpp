@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <rota/io/stream.hpp>
+#include <rota/task.hpp>
+
+#include "session.hpp"
+
+namespace rota::http::ws {
+
+/// Where an outbox writes: whole frames, which take turns with those of the session.
+class outbox_stream final : public io::stream {
+public:
+    explicit outbox_stream(session& of) noexcept : session_(of) {}
+
+    [[nodiscard]] std::string_view buffered() const noexcept override { return {}; }
+    void consume(std::size_t) noexcept override {}
+    task<bool> fill(io::deadline until) override { return session_.stream().fill(until); }
+    task<bool> fill_more(io::deadline until) override { return session_.stream().fill_more(until); }
+    [[nodiscard]] bool peer_closed() const noexcept override {
+        return session_.stream().peer_closed();
+    }
+    task<void> write(std::string_view bytes, io::deadline until) override {
+        return session_.write_encoded(bytes, until);
+    }
+    task<void> write_owned(std::string bytes, io::deadline until) override {
+        const std::string frame = std::move(bytes);
+        co_await session_.write_encoded(frame, until);
+    }
+    bool try_write(std::string_view) override { return false; }
+    task<void> flush(io::deadline until) override { return session_.stream().flush(until); }
+    void shutdown_write() noexcept override {}
+    void abort() noexcept override { session_.abort(); }
+
+private:
+    session& session_;
+};
+
+} // namespace rota::http::ws

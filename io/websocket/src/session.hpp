@@ -1,0 +1,134 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include <rota/http/websocket.hpp>
+#include <rota/io/outbox.hpp>
+#include <rota/io/stream.hpp>
+#include <rota/linked_stop.hpp>
+#include <rota/mutex.hpp>
+#include <rota/task.hpp>
+#include <rota/worker.hpp>
+
+#include "deflater.hpp"
+#include "frame.hpp"
+#include "message_reader.hpp"
+
+namespace rota::http::ws {
+
+/// A WebSocket at work: what a client sends, by way of a message_reader, and what it gets.
+///
+/// Reading answers control frames and keeps the times: nothing runs beside it. Frames are written
+/// one at a time and whole: without waiting where nobody writes and the stream has room, else in
+/// turn. The closing handshake (RFC 6455 section 7.1): behind a close frame nothing is written, and
+/// what comes is dropped until the peer's, its end, or close_within. `over` is where nothing more
+/// is read: then read() has nothing to give. Belongs to its worker.
+class session {
+public:
+    /// All of them but the terms and tokens outlive it. `stop` is of the routine that serves it.
+    session(io::stream& over, const websocket_terms& terms, const websocket_options& options,
+            const std::stop_token& stop, const std::stop_token& draining, worker& home);
+    session(const session&) = delete;
+    session& operator=(const session&) = delete;
+
+    // -- see websocket; `whole`: not in pieces
+    task<std::optional<websocket_message>> read(bool whole, io::deadline until);
+    task<void> send(opcode op, std::string_view data, io::deadline until);
+    task<void> ping(std::string data);
+    task<void> close(std::uint16_t code, std::string reason);
+    task<void> serve(io::outbox* from, task<void> body);
+    /// Behind the user's function: brings the conversation to its end.
+    task<void> finish(std::uint16_t code);
+
+    /// A frame for one that writes by itself: whole, in turn; dropped once it is closing.
+    task<void> write_encoded(std::string_view frame, io::deadline until);
+    void abort() noexcept;
+
+    [[nodiscard]] const websocket_terms& terms() const noexcept { return terms_; }
+    [[nodiscard]] bool is_closing() const noexcept { return close_sent_ || over_; }
+    [[nodiscard]] bool is_gone() const noexcept { return gone_; }
+    [[nodiscard]] std::uint16_t close_code() const noexcept { return close_code_; }
+    [[nodiscard]] const std::string& close_reason() const noexcept { return close_reason_; }
+    [[nodiscard]] std::size_t memory() const noexcept;
+    [[nodiscard]] io::stream& stream() noexcept { return stream_; }
+
+private:
+    using time_point = std::chrono::steady_clock::time_point;
+    enum class woke : std::uint8_t { data, ended, time, drain, gone };
+
+    // -- reading
+    task<void> more(io::deadline until);
+    task<woke> wait(time_point limit);
+    [[nodiscard]] time_point next_time() const noexcept;
+    task<void> time_is_up(time_point now);
+    task<void> answer_control();
+    task<void> answer_close();
+    task<void> fail(ws::close_reason why);
+    [[nodiscard]] message_reader::step take();
+    [[nodiscard]] websocket_message show(bool last) noexcept;
+    void heard() noexcept;
+    void rest();
+
+    // -- writing
+    void refuse_if_closing() const;
+    [[nodiscard]] bool try_frame(opcode op, std::string_view data);
+    task<void> send_in_turn(opcode op, std::string_view data, io::deadline until);
+    task<void> send_compressed(opcode op, std::string_view data, io::deadline until);
+    task<void> compress(std::string_view data, std::string* to);
+    task<void> write_frame(std::string frame, std::string_view rest, io::deadline until);
+    task<void> control(opcode op, std::string payload);
+    task<void> say_close(std::uint16_t code, std::string reason);
+    void end(std::uint16_t code, std::string_view reason);
+    void gone() noexcept;
+
+    io::stream& stream_;
+    worker& home_;
+    const websocket_options& options_;
+    const websocket_terms terms_;
+    const std::stop_token stop_;
+    const std::stop_token draining_;
+    const linked_stop<2> either_;
+
+    // -- reading
+    message_reader reader_;
+    time_point heard_;  // something
+    time_point pinged_; // while a ping is out that nothing has come behind
+    bool ping_out_ = false;
+    bool rested_ = false;
+    bool shown_ = false; // the reader's content, to the user
+    bool reading_ = false;
+
+    // -- writing
+    std::optional<deflater> deflater_;
+    mutex writing_;
+    std::size_t writers_ = 0; // that hold `writing_` or wait for it
+    bool cut_ = false;        // within a frame of which the rest may not follow
+
+    // -- the end
+    bool close_sent_ = false;
+    bool over_ = false;
+    bool gone_ = false; // the stream is of no more use
+    std::uint16_t close_code_ = 0;
+    time_point close_until_;
+    std::string close_reason_;
+};
+
+/// For as long as it lives one more writes, or waits to.
+class in_turn {
+public:
+    explicit in_turn(std::size_t& count) noexcept : count_(++count) {}
+    ~in_turn() { --count_; }
+    in_turn(const in_turn&) = delete;
+    in_turn& operator=(const in_turn&) = delete;
+
+private:
+    std::size_t& count_;
+};
+
+} // namespace rota::http::ws

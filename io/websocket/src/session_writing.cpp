@@ -1,0 +1,204 @@
+// How a session writes.
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <rota/blocking.hpp>
+#include <rota/check.hpp>
+#include <rota/errors.hpp>
+
+#include "outbox_stream.hpp"
+#include "session.hpp"
+
+namespace rota::http::ws {
+namespace {
+
+constexpr std::size_t copied_bytes = 2'048; // by way of the stack
+constexpr std::size_t whole_bytes = 65'536; // a stream takes so much in one piece, or nothing
+constexpr std::size_t head_room = 10;
+
+std::string frame_of(opcode op, std::string_view data) {
+    const written_head head = write_head(op, false, data.size());
+    std::string frame;
+    frame.reserve(head.size + data.size());
+    frame.append(head.view());
+    frame.append(data);
+    return frame;
+}
+
+} // namespace
+
+void session::refuse_if_closing() const {
+    if (is_closing())
+        throw std::system_error(EPIPE, std::system_category(), "websocket: it is closing");
+}
+
+/// Queues a small frame if that needs no waiting.
+bool session::try_frame(opcode op, std::string_view data) {
+    if (writers_ != 0 || cut_ || data.size() > copied_bytes)
+        return false;
+    std::array<char, head_room + copied_bytes> frame; // NOLINT(*-member-init): written first
+    const written_head head = write_head(op, false, data.size());
+    std::memcpy(frame.data(), head.bytes.data(), head.bytes.size());
+    if (!data.empty())
+        std::memcpy(frame.data() + head.size, data.data(), data.size());
+    return stream_.try_write({frame.data(), head.size + data.size()});
+}
+
+task<void> session::send(opcode op, std::string_view data, io::deadline until) {
+    refuse_if_closing();
+    if (deflater_ && data.size() >= options_.deflate->bytes_min)
+        co_await send_compressed(op, data, until);
+    else if (!try_frame(op, data))
+        co_await send_in_turn(op, data, until);
+}
+
+task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline until) {
+    const in_turn waits(writers_);
+    const mutex::guard held = co_await writing_.lock();
+    refuse_if_closing();
+    if (data.size() + head_room <= whole_bytes) {
+        std::string frame = frame_of(op, data);
+        co_await write_frame(std::move(frame), {}, until);
+    } else {
+        std::string head(write_head(op, false, data.size()).view());
+        co_await write_frame(std::move(head), data, until);
+    }
+}
+
+task<void> session::send_compressed(opcode op, std::string_view data, io::deadline until) {
+    const in_turn waits(writers_);
+    const mutex::guard held = co_await writing_.lock();
+    refuse_if_closing();
+    bool queued = false;
+    // Nothing may refer to what the client has not got.
+    struct forgetting {
+        deflater& of;
+        const bool& unless;
+        ~forgetting() {
+            if (!unless)
+                of.forget();
+        }
+    } const at_end{*deflater_, queued};
+    std::string frame(head_room, '\0');
+    co_await compress(data, &frame);
+    const written_head head = write_head(op, true, frame.size() - head_room);
+    const std::size_t begin = head_room - head.size;
+    std::memcpy(frame.data() + begin, head.bytes.data(), head.size);
+    if (!stream_.try_write(std::string_view(frame).substr(begin))) {
+        frame.erase(0, begin);
+        co_await write_frame(std::move(frame), {}, until);
+    }
+    queued = true;
+}
+
+task<void> session::compress(std::string_view data, std::string* to) {
+    if (data.size() < options_.deflate->blocking_bytes) {
+        deflater_->put(data, *to);
+        co_return;
+    }
+    auto work = [this, data, to] { deflater_->put(data, *to); };
+    co_await blocking(std::ref(work));
+}
+
+/// The holder of `writing_`: queues `frame` and `rest` behind it, which may be cut if it is long.
+task<void> session::write_frame(std::string frame, std::string_view rest, io::deadline until) {
+    if (cut_) {
+        throw std::system_error(ECANCELED, std::system_category(),
+                                "websocket: a message was cut off");
+    }
+    try {
+        cut_ = !rest.empty(); // a wait that is cancelled may have queued the first part
+        co_await stream_.write_owned(std::move(frame), until);
+        if (!rest.empty())
+            co_await stream_.write(rest, until);
+        cut_ = false;
+    } catch (const timed_out&) { // by the caller's limit, or by the server's: then it is reset
+        if (!until || home_.now() < *until)
+            gone();
+        throw;
+    } catch (const std::system_error&) {
+        gone();
+        throw;
+    }
+}
+
+task<void> session::write_encoded(std::string_view frame, io::deadline until) {
+    if (writers_ == 0 && !cut_ && !is_closing() && stream_.try_write(frame))
+        co_return;
+    const in_turn waits(writers_);
+    const mutex::guard held = co_await writing_.lock();
+    if (is_closing())
+        co_return;
+    if (frame.size() <= whole_bytes) {
+        co_await write_frame(std::string(frame), {}, until);
+    } else {
+        std::string head(frame.substr(0, head_room));
+        co_await write_frame(std::move(head), frame.substr(head_room), until);
+    }
+}
+
+/// A control frame of ours; that the client is gone shows elsewhere.
+task<void> session::control(opcode op, std::string payload) {
+    if (try_frame(op, payload))
+        co_return;
+    const in_turn waits(writers_);
+    const mutex::guard held = co_await writing_.lock();
+    if (is_closing() || cut_)
+        co_return;
+    std::string frame = frame_of(op, payload);
+    try {
+        co_await write_frame(std::move(frame), {}, {});
+    } catch (const std::system_error&) { // noted
+    }
+}
+
+task<void> session::ping(std::string data) {
+    if (data.size() > control_bytes_max)
+        throw std::invalid_argument("websocket: a ping has at most 125 bytes");
+    refuse_if_closing();
+    co_await control(opcode::ping, std::move(data));
+}
+
+task<void> session::close(std::uint16_t code, std::string reason) {
+    utf8_check text;
+    if ((code != 0 && !may_be_sent(code)) || (code == 0 && !reason.empty()) ||
+        reason.size() > control_bytes_max - 2 || !text.take(reason) || !text.complete()) {
+        throw std::invalid_argument("websocket: a code that must not be sent, or a reason that is "
+                                    "not UTF-8 of at most 123 bytes");
+    }
+    if (!over_)
+        co_await say_close(code, std::move(reason));
+}
+
+/// Sends the close frame, once; behind it nothing is written.
+task<void> session::say_close(std::uint16_t code, std::string reason) {
+    if (close_sent_)
+        co_return;
+    const in_turn waits(writers_);
+    const mutex::guard held = co_await writing_.lock();
+    if (close_sent_ || cut_)
+        co_return;
+    close_sent_ = true;
+    close_until_ = home_.now() + options_.close_within;
+    if (close_code_ == 0) {
+        close_code_ = code != 0 ? code : close_code::none;
+        close_reason_ = reason;
+    }
+    std::string frame = frame_of(opcode::close, close_payload(code, reason));
+    try {
+        co_await write_frame(std::move(frame), {}, {});
+    } catch (const std::system_error&) { // noted
+    }
+}
+
+task<void> session::serve(io::outbox* from, task<void> body) {
+    outbox_stream to(*this);
+    co_await from->serve(to, std::move(body));
+}
+
+} // namespace rota::http::ws

@@ -1,0 +1,54 @@
+// What frame_watch says of a client's bytes is the same however they were cut, and it never takes
+// more than there is.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <rota/http/limits.hpp>
+
+#include "frame_watch.hpp"
+#include "target.hpp"
+
+namespace {
+
+using rota::http::h2::fault;
+using rota::http::h2::frame_watch;
+
+struct none_open final : rota::http::h2::stream_states {
+    [[nodiscard]] bool is_open(std::uint32_t id) const noexcept override { return id % 4 == 1; }
+};
+
+/// The fault, if there is one, and whether a header section is open at the end.
+std::string read(std::string_view bytes, std::size_t step) {
+    const rota::http::http2_limits limits{.resets_burst = 4, .idle_frames_burst = 6};
+    const none_open streams;
+    frame_watch watch(limits, 1'024, streams);
+    const frame_watch::time_point now{};
+    for (std::size_t at = 0; at < bytes.size(); at += step) {
+        const std::string_view piece = bytes.substr(at, step);
+        const frame_watch::result seen = watch.look(piece, now);
+        if (seen.good > piece.size())
+            return "took more than there was";
+        if (seen.found)
+            return seen.found->why;
+        if (seen.good != piece.size())
+            return "left something without a reason";
+    }
+    return watch.in_header_section() ? "in a header section" : "between frames";
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const rota::fuzz::input in(data, size);
+    // The preface is no frame, whatever it says.
+    std::string bytes(24, 'p');
+    bytes.append(in.text);
+    const std::string whole = read(bytes, bytes.size());
+    rota::fuzz::require_equal(read(bytes, 1), whole, "byte by byte");
+    rota::fuzz::require_equal(read(bytes, 2 + in.choice % 30), whole, "in pieces");
+    return 0;
+}

@@ -1,0 +1,187 @@
+#include <rota/http/files.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "client.hpp"
+#include "limited_files.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+using test::file_client;
+using test::file_reply;
+using test::tree;
+
+TEST_CASE("a directory is redirected to its slash, and shows its index") {
+    const tree files;
+    files.make_directory("sub");
+    files.make_directory("with space");
+    files.put("index.html", "root");
+    files.put("sub/index.html", "sub");
+    file_client client(files);
+    CHECK(client.get("/").body == "root");
+    CHECK(client.get("/").field("Content-Type") == "text/html; charset=utf-8");
+    CHECK(client.get("/index.html").body == "root");
+    CHECK(client.get("/sub/").body == "sub");
+    for (const auto& [asked, to] : {std::pair{"", "/f/"},
+                                    {"?q=1", "/f/?q=1"},
+                                    {"/sub", "/f/sub/"},
+                                    {"/sub?a=b%20c", "/f/sub/?a=b%20c"},
+                                    {"/with%20space", "/f/with%20space/"}}) {
+        const file_reply r = client.get(asked);
+        CHECK(r.status == 301);
+        CHECK(r.field("Location") == to);
+    }
+    CHECK(client.get("/with%20space/").status == 404);
+    CHECK(client.get("/index.html/").status == 404);
+    CHECK(client.get("/sub/index.html/x").status == 404);
+}
+
+TEST_CASE("a directory shows what is in it, if it may") {
+    const tree files;
+    files.make_directory("sub");
+    files.put("sub/<x>", "");
+    files.put("sub/.hidden", "");
+    files.put("index.html", "root");
+    file_client client(files, {.listing = true});
+    CHECK(client.get("/").body == "root");
+    const file_reply r = client.get("/sub/");
+    CHECK(r.status == 200);
+    CHECK(r.field("Content-Type") == "text/html; charset=utf-8");
+    CHECK(r.body.find("href=\"./%3Cx%3E\"") != std::string::npos);
+    CHECK(r.body.find("hidden") == std::string::npos);
+    CHECK(client.get("/none/").status == 404);
+    CHECK(client.get("/sub/.hidden/").status == 404);
+    file_client no_index(files, {.index = "", .listing = true});
+    CHECK(no_index.get("/").body.find("index.html") != std::string::npos);
+    CHECK(file_client(files, {.index = ""}).get("/").status == 404);
+}
+
+TEST_CASE("what leaves the directory does not exist, however it is spelled") {
+    const tree files;
+    files.put("a", "inside");
+    files.make_directory("sub");
+    files.put("sub/b", "inside");
+    files.put(".dot", "hidden");
+    files.put("back\\slash", "hidden");
+    files.put_outside("secret", "outside");
+    files.link("../secret", "out");
+    files.link(files.outside(), "all");
+    files.link("sub/b", "in");
+    files.link(files.at("sub/b"), "in-by-whole-path");
+    files.make_pipe("pipe");
+    files.link("/dev/zero", "zero");
+    file_client client(files);
+    for (const char* path : {"/../secret",     "/..%2fsecret",
+                             "/%2e%2e/secret", "/%2e%2e%2fsecret",
+                             "/.%2e/secret",   "/sub/../../secret",
+                             "/sub/../a",      "/./a",
+                             "/sub/./b",       "/%252e%252e/secret",
+                             "/..%5csecret",   "/..%5C..%5Csecret",
+                             "/back%5Cslash",  "//a",
+                             "//secret",       "///etc/passwd",
+                             "//etc/passwd",   "/%2fetc/passwd",
+                             "/sub//b",        "/sub%2fb",
+                             "/a%00",          "/....//secret",
+                             "/out",           "/all/secret",
+                             "/all/",          "/.dot",
+                             "/sub/.dot",      "/pipe",
+                             "/zero",          "/a%0a",
+                             "/none",          "/%c0%ae%c0%ae/secret",
+                             "/..;/secret",    "/a/",
+                             "/a/b",           "/file:///etc/passwd"}) {
+        INFO(path);
+        const file_reply r = client.get(path);
+        CHECK((r.status == 404 || r.status == 400));
+        CHECK(r.body.find("side") == std::string::npos);
+        if (r.status == 400) { // what is no valid request at all
+            CHECK(std::string_view(path).find("%00") != std::string_view::npos);
+            return;
+        }
+    }
+    for (const char* path : {"/a", "/sub/b", "/in", "/in-by-whole-path", "/%61", "/sub/%62"})
+        CHECK(client.get(path).body == "inside");
+    CHECK(file_client(files, {.dotfiles = true}).get("/.dot").body == "hidden");
+}
+
+TEST_CASE("other methods are told which there are") {
+    const tree files;
+    files.put("a", "inside");
+    file_client client(files);
+    for (const char* method : {"POST", "PUT", "DELETE", "PATCH"}) {
+        const file_reply r = client.ask(method, "/a", "Content-Length: 0\r\n");
+        CHECK(r.status == 405);
+        CHECK(r.field("Allow") == "GET, HEAD, OPTIONS");
+    }
+    CHECK(client.ask("OPTIONS", "/a").field("Allow") == "GET, HEAD, OPTIONS");
+}
+
+TEST_CASE("what has changed is seen: a file in its place at once, another after a while") {
+    const tree files;
+    files.put("a", "one");
+    file_client client(files);
+    CHECK(client.get("/a").body == "one");
+    files.put("a", "in place");
+    CHECK(client.get("/a").body == "in place");
+    const std::string tag = client.get("/a").field("ETag");
+    files.replace("a", "another");
+    client.driver().advance(1001ms);
+    CHECK(client.get("/a").body == "another");
+    CHECK(client.get("/a").field("ETag") != tag);
+    files.put("a.gz", "zipped");
+    client.driver().advance(1001ms);
+    CHECK(client.get("/a", "Accept-Encoding: gzip\r\n").body == "zipped");
+    files.put("a.gz", "in place");
+    CHECK(client.get("/a", "Accept-Encoding: gzip\r\n").body == "in place");
+    files.remove("a");
+    client.driver().advance(1001ms);
+    CHECK(client.get("/a").status == 404);
+    files.put("a", "back");
+    CHECK(client.get("/a").body == "back");
+}
+
+TEST_CASE("few files are kept open, and none when its session has ended") {
+    const tree files;
+    for (int i = 0; i < 20; ++i)
+        files.put(std::to_string(i), std::string(100, 'x'));
+    const std::size_t before = test::open_files();
+    {
+        file_client client(files, {.open_max = 3});
+        for (int i = 0; i < 20; ++i)
+            CHECK(client.get('/' + std::to_string(i)).status == 200);
+        CHECK(test::open_files() <= before + 4); // with the directory
+    }
+    CHECK(test::open_files() == before);
+}
+
+TEST_CASE("without a descriptor it is a 503, and those that are kept give way first") {
+    const tree files;
+    files.put("a", "one");
+    files.put("b", "two");
+    file_client client(files);
+    CHECK(client.get("/a").body == "one");
+    {
+        const test::limited_files none(2); // for a look, and for b
+        CHECK(client.get("/b").body == "two");
+    }
+    {
+        const test::limited_files none(1);
+        CHECK(client.get("/a").status == 503);
+    }
+    CHECK(client.get("/a").body == "one");
+    CHECK(client.driver().errors().empty());
+}
+
+TEST_CASE("what cannot be served is said at once") {
+    const tree files;
+    CHECK_THROWS_AS(http::files(files.at("none")), std::system_error);
+    CHECK_THROWS_AS(http::files(files.root(), {.index = "a/b"}), std::invalid_argument);
+}
+
+} // namespace
+} // namespace rota::http

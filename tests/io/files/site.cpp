@@ -1,0 +1,137 @@
+#include "site.hpp"
+
+#include <cerrno>
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tree.hpp"
+
+namespace rota::http {
+namespace {
+
+using kind = site::finding::kind;
+
+files_options quiet() { return {.types_file = ""}; }
+
+TEST_CASE("a file is opened with what stands beside it") {
+    const test::tree files;
+    files.put("a.js", "plain");
+    files.put("a.js.gz", "gzipped");
+    files.put("a.js.br", "old");
+    files.make_directory("a.js.zst");
+    files.set_time("a.js", 2000);
+    files.set_time("a.js.gz", 2000);
+    files.set_time("a.js.br", 1999);
+    site s(files.root(), quiet());
+    const site::finding found = s.open("a.js");
+    REQUIRE(found.what == kind::file);
+    const site_file& file = *found.file;
+    CHECK(file.type == "text/javascript; charset=utf-8");
+    CHECK(file.plain.facts.size == 5);
+    CHECK(file.plain.modified == std::chrono::sys_seconds(std::chrono::seconds(2000)));
+    CHECK(file.has_siblings);
+    CHECK_FALSE(file.siblings[0].there); // a directory
+    CHECK(file.siblings[1].there);
+    CHECK_FALSE(file.siblings[1].fits); // older
+    REQUIRE(file.siblings[2].fits);
+    CHECK(file.siblings[2].of.facts.size == 7);
+    CHECK(file.siblings[2].of.tag != file.plain.tag);
+    CHECK(file.plain.stays == "ETag: \"" + file.plain.tag + "\"\r\nVary: Accept-Encoding\r\n");
+    CHECK(file.siblings[2].of.fields.find("Content-Encoding: gzip\r\n") != std::string::npos);
+    CHECK_FALSE(site(files.root(), {.precompressed = false}).open("a.js").file->has_siblings);
+}
+
+TEST_CASE("what is no regular file is not there") {
+    const test::tree files;
+    files.make_directory("sub");
+    files.make_pipe("pipe");
+    files.link("/dev/zero", "zero");
+    const int bound = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un where{};
+    where.sun_family = AF_UNIX;
+    files.at("socket").copy(where.sun_path, sizeof where.sun_path - 1);
+    REQUIRE(::bind(bound, reinterpret_cast<sockaddr*>(&where), sizeof where) == 0);
+    site s(files.root(), quiet());
+    for (const char* path : {"pipe", "zero", "socket", "none", "sub/none", "pipe/x"}) {
+        INFO(path);
+        CHECK(s.open(path).what == kind::nothing);
+        CHECK(s.open(path).error != 0);
+        const kind seen = s.peek(path).what;
+        CHECK((seen == kind::nothing || seen == kind::unknown));
+    }
+    CHECK(s.open("sub").what == kind::directory);
+    ::close(bound);
+}
+
+TEST_CASE("what has been found is confirmed until something takes its place") {
+    const test::tree files;
+    files.put("a", "one");
+    files.put("a.gz", "zipped");
+    site s(files.root(), quiet());
+    const auto found = [&] { return s.open("a").file; };
+    site_file_ptr file = found();
+    // Names that are not in memory any more, say, leave it open.
+    const bool can_tell = s.confirms("a", *file);
+    files.replace("a", "two");
+    CHECK_FALSE(s.confirms("a", *file));
+    file = found();
+    files.put("a.br", "new");
+    CHECK_FALSE(s.confirms("a", *file));
+    file = found();
+    files.remove("a.gz");
+    CHECK_FALSE(s.confirms("a", *file));
+    file = found();
+    CHECK(s.confirms("a", *file) == can_tell);
+    files.remove("a");
+    CHECK_FALSE(s.confirms("a", *file));
+}
+
+TEST_CASE("a tag differs where the bytes may") {
+    const test::tree files;
+    files.put("a", "one");
+    files.set_time("a", 2000);
+    site s(files.root(), quiet());
+    const std::string before = s.open("a").file->plain.tag;
+    CHECK(s.open("a").file->plain.tag == before);
+    files.replace("a", "two");
+    files.set_time("a", 2000);
+    CHECK(s.open("a").file->plain.tag != before);
+}
+
+TEST_CASE("a date to come is that of now") {
+    const test::tree files;
+    files.put("a", "");
+    files.set_time("a", 4'000'000'000);
+    site s(files.root(), quiet());
+    CHECK(s.open("a").file->plain.modified <= std::chrono::system_clock::now());
+}
+
+TEST_CASE("Cache-Control is of the first pattern that fits") {
+    const test::tree files;
+    files.make_directory("assets/deep");
+    files.put("assets/deep/a.css", "");
+    files.put("a.css", "");
+    files.put("a.txt", "");
+    files_options options = quiet();
+    options.cache_control = {{"assets/*", "max-age=1"}, {"*.css", "max-age=2"}};
+    site s(files.root(), options);
+    const auto rule = [&](const std::string& path) {
+        const std::string stays = s.open(path).file->plain.stays;
+        return stays.substr(stays.find("\r\n") + 2);
+    };
+    CHECK(rule("assets/deep/a.css") == "Cache-Control: max-age=1\r\n");
+    CHECK(rule("a.css") == "Cache-Control: max-age=2\r\n");
+    CHECK(rule("a.txt").empty());
+    options.cache_control = {{"*", "a\r\nb"}};
+    CHECK_THROWS_AS(site(files.root(), options), std::invalid_argument);
+    options = quiet();
+    options.index = "../index.html";
+    CHECK_THROWS_AS(site(files.root(), options), std::invalid_argument);
+}
+
+} // namespace
+} // namespace rota::http

@@ -1,0 +1,80 @@
+#include <rota/http/caching.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "answered.hpp"
+
+namespace rota::http {
+namespace {
+
+using test::ask;
+
+router tagged() {
+    router routes;
+    routes.use(etag(10));
+    routes.get("/", [] { return response::text("content").header("Vary", "Accept"); })
+        .get("/long", [] { return response::text("longer than that"); })
+        .get("/own", [] { return response::text("x").header("ETag", "\"own\""); })
+        .get("/made", [] { return response::text("x").status(201); })
+        .get("/stream",
+             [] {
+                 return response::stream(
+                     [](body_writer& out) -> task<void> { co_await out.write("x"); });
+             })
+        .post("/", [] { return response::text("content"); });
+    return routes;
+}
+
+} // namespace
+
+TEST_CASE("small answers have a tag, and are not sent twice") {
+    test::session_driver s(tagged());
+    const auto first = ask(s, "GET /");
+    const std::string tag = first.field("ETag");
+    CHECK(tag == content_tag("content"));
+    CHECK(tag.size() == 34);
+    CHECK(first.content() == "content");
+    const auto again = ask(s, "GET /", "If-None-Match: \"x\", W/" + tag + "\r\n");
+    CHECK(again.status() == "304");
+    CHECK(again.field("ETag") == tag);
+    CHECK(again.field("Vary") == "Accept");
+    CHECK(again.field("Content-Type") == "-");
+    CHECK(again.content().empty());
+    CHECK(ask(s, "HEAD /", "If-None-Match: *\r\n").status() == "304");
+    CHECK(ask(s, "GET /", "If-None-Match: \"x\"\r\n").status() == "200");
+    CHECK(ask(s, "GET /", "If-Match: \"x\"\r\n").status() == "412");
+    CHECK(ask(s, "GET /", "If-Match: " + tag + "\r\n").status() == "200");
+    CHECK(ask(s, "HEAD /").field("ETag") == tag);
+}
+
+TEST_CASE("other answers are as they are") {
+    test::session_driver s(tagged());
+    for (const char* const line : {"GET /long", "GET /made", "GET /stream", "POST /", "GET /none"})
+        CHECK(ask(s, line).field("ETag") == "-");
+    CHECK(ask(s, "GET /own").field("ETag") == "\"own\"");
+    CHECK(content_tag("a") != content_tag("b"));
+    CHECK(content_tag("") != content_tag(std::string(1, '\0')));
+}
+
+TEST_CASE("how long answers may be kept") {
+    router routes;
+    routes.use(cache_control("max-age=60"));
+    routes.get("/", [] { return response::text("x"); }).get("/own", [] {
+        return response::text("x").header("Cache-Control", "no-store");
+    });
+    test::session_driver s(std::move(routes));
+    CHECK(ask(s, "GET /").field("Cache-Control") == "max-age=60");
+    CHECK(ask(s, "GET /own").field("Cache-Control") == "no-store");
+    CHECK(ask(s, "GET /none").field("Cache-Control") == "-");
+    router all;
+    all.use(cache_control("no-store", true));
+    test::session_driver t(std::move(all));
+    CHECK(ask(t, "GET /none").field("Cache-Control") == "no-store");
+    CHECK_THROWS_AS(cache_control("a\r\nX: y"), std::invalid_argument);
+}
+
+} // namespace rota::http

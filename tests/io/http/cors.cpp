@@ -1,0 +1,110 @@
+#include <rota/http/cors.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <rota/http/error.hpp>
+
+#include "answered.hpp"
+
+namespace rota::http {
+namespace {
+
+using test::ask;
+
+const std::string app = "Origin: https://app.example\r\n";
+const std::string evil = "Origin: https://evil.example\r\n";
+const std::string asks = "Access-Control-Request-Method: PUT\r\n"
+                         "Access-Control-Request-Headers: x-a, x-b, <b>\r\n";
+
+router open_to(cors_options options) {
+    router routes;
+    routes.use(cors(std::move(options)));
+    routes.get("/", [] { return response::text("x"); })
+        .get("/varies", [] { return response(200).header("Vary", "Accept"); })
+        .get("/throws", []() -> response { throw http_error(500, ""); })
+        .put("/", [] { return response(204); });
+    return routes;
+}
+
+cors_options some() {
+    return {.origins = {"https://app.example"},
+            .methods = {"GET", "PUT"},
+            .fields = {"X-A"},
+            .exposed = {"X-Request-Id"}};
+}
+
+} // namespace
+
+TEST_CASE("answers say which origin may read them") {
+    test::session_driver s(open_to(some()));
+    for (const char* const line : {"GET /", "GET /none", "GET /throws", "PUT /", "POST /"}) {
+        CAPTURE(line);
+        const auto got = ask(s, line, app);
+        CHECK(got.field("Access-Control-Allow-Origin") == "https://app.example");
+        CHECK(got.field("Access-Control-Expose-Headers") == "X-Request-Id");
+        CHECK(got.field("Access-Control-Allow-Credentials") == "-");
+        CHECK(got.field("Vary") == "Origin");
+    }
+    for (const std::string& fields :
+         {evil, std::string(), std::string("Origin: null\r\n"), app + app,
+          std::string("Origin: https://app.example.evil\r\n"),
+          std::string("Origin: HTTPS://app.example\r\n")}) {
+        CAPTURE(fields);
+        const auto got = ask(s, "GET /", fields);
+        CHECK(got.status() == "200");
+        CHECK(got.field("Access-Control-Allow-Origin") == "-");
+        CHECK(got.field("Vary") == "Origin");
+    }
+    CHECK(ask(s, "GET /varies", app).field("Vary") == "Accept, Origin");
+}
+
+TEST_CASE("a preflight is answered before any handler") {
+    test::session_driver s(open_to(some()));
+    const auto got = ask(s, "OPTIONS /", app + asks);
+    CHECK(got.status() == "204");
+    CHECK(got.field("Access-Control-Allow-Origin") == "https://app.example");
+    CHECK(got.field("Access-Control-Allow-Methods") == "GET, PUT");
+    CHECK(got.field("Access-Control-Allow-Headers") == "X-A");
+    CHECK(got.field("Access-Control-Max-Age") == "600");
+    CHECK(got.field("Vary") ==
+          "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");
+    CHECK(got.field("Access-Control-Expose-Headers") == "-");
+    const auto refused = ask(s, "OPTIONS /", evil + asks);
+    CHECK(refused.status() == "403");
+    CHECK(refused.field("Access-Control-Allow-Origin") == "-");
+    CHECK(refused.field("Access-Control-Allow-Methods") == "-");
+    const auto plain = ask(s, "OPTIONS /", app); // no preflight: the router's
+    CHECK(plain.field("Allow") == "GET, HEAD, PUT, OPTIONS");
+    CHECK(plain.field("Access-Control-Allow-Methods") == "-");
+}
+
+TEST_CASE("all origins, with whatever fields they ask for") {
+    test::session_driver s(open_to({.origins = {"*"}, .fields = {"*"}}));
+    CHECK(ask(s, "GET /", evil).field("Access-Control-Allow-Origin") == "*");
+    CHECK(ask(s, "GET /", evil).field("Vary") == "-");
+    CHECK(ask(s, "OPTIONS /", evil + asks).field("Access-Control-Allow-Headers") == "x-a, x-b");
+}
+
+TEST_CASE("origins by a function, with cookies") {
+    test::session_driver s(
+        open_to({.allowed = [](std::string_view origin) { return origin.ends_with("app.example"); },
+                 .credentials = true}));
+    const auto got = ask(s, "GET /", app);
+    CHECK(got.field("Access-Control-Allow-Origin") == "https://app.example");
+    CHECK(got.field("Access-Control-Allow-Credentials") == "true");
+    CHECK(ask(s, "GET /", evil).field("Access-Control-Allow-Credentials") == "-");
+}
+
+TEST_CASE("what makes no sense is refused") {
+    CHECK_THROWS_AS(cors({.origins = {"*"}, .credentials = true}), std::invalid_argument);
+    CHECK_THROWS_AS(cors({.origins = {"a b"}}), std::invalid_argument);
+    CHECK_THROWS_AS(cors({.origins = {""}}), std::invalid_argument);
+    CHECK_THROWS_AS(cors({.methods = {"G T"}}), std::invalid_argument);
+    CHECK_THROWS_AS(cors({.exposed = {"X\r\nY"}}), std::invalid_argument);
+}
+
+} // namespace rota::http

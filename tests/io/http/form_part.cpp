@@ -1,0 +1,98 @@
+#include <rota/http/form.hpp>
+
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <rota/http/error.hpp>
+
+namespace rota::http {
+namespace {
+
+/// Of a part with this Content-Disposition.
+form_part said(const std::string& parameters) {
+    return form_part::parse("Content-Disposition: form-data; " + parameters + "\r\n");
+}
+
+int status_of(std::string_view head) {
+    try {
+        (void)form_part::parse(head);
+        return 0;
+    } catch (const http_error& e) {
+        return e.status();
+    }
+}
+
+int status_of_parameters(const std::string& parameters) {
+    return status_of("Content-Disposition: form-data; " + parameters + "\r\n");
+}
+
+TEST_CASE("a part has a name, and a file's name where it is one") {
+    const form_part field = said("name=\"a b\"");
+    CHECK(field.name == "a b");
+    CHECK_FALSE(field.is_file());
+    CHECK(field.type == "text/plain");
+    const form_part file =
+        form_part::parse("content-type:  image/png ; x=\"y\" \r\nX-Other: 1\r\n"
+                         "CONTENT-DISPOSITION: Form-Data; filename=\"c.png\"; NAME=f\r\n");
+    CHECK(file.name == "f");
+    CHECK(file.filename == "c.png");
+    CHECK(file.type == "image/png ; x=\"y\"");
+    CHECK(said("name=\"\"; filename=\"\"").filename == "");
+    CHECK(said("name=\"\"").name.empty());
+}
+
+TEST_CASE("quotes, backslashes and escapes in names") {
+    CHECK(said(R"(name="a\"b\\c\d;e=f")").name == R"(a"b\c\d;e=f)");
+    CHECK(said(R"(name=a; filename="C:\dir\x.txt")").filename == R"(C:\dir\x.txt)");
+    CHECK(said("name=\"a%22b%0D%0Ac%41\"").name == "a\"b\r\nc%41");
+    CHECK(said("name=a; filename=\"%41%22.txt\"").filename == "A\".txt");
+    CHECK(said("name=\"\xc3\xa4\xff\"; filename=\"\xc3\xa4.txt\"").filename == "\xc3\xa4.txt");
+    const std::string escaped = "Content-Disposition: form-data; name=a; filename=\"%41%22\"\r\n";
+    CHECK(form_part::parse(escaped, false).filename == "%41\"");
+}
+
+TEST_CASE("parameters that are not of forms are skipped") {
+    const form_part part = said("x=1; name=a; filename*=UTF-8''other.txt; y=\"z;\"");
+    CHECK(part.name == "a");
+    CHECK_FALSE(part.is_file());
+    CHECK(said("name=a; filename=\"real.txt\"; filename*=UTF-8''other.txt").filename == "real.txt");
+}
+
+TEST_CASE("blanks and folded lines") {
+    CHECK(said(" name = a ;\tfilename\t=\t\"b\" ; ").filename == "b");
+    CHECK(form_part::parse("Content-Disposition: form-data;\r\n name=\"a\r\n b\";\r\n\tx=y\r\n")
+              .name == "a b");
+    CHECK(form_part::parse("Content-Disposition:form-data;name=a\r\n").name == "a");
+}
+
+TEST_CASE("heads that are malformed") {
+    CHECK(status_of("") == 400);
+    CHECK(status_of("Content-Type: text/plain\r\n") == 400);
+    CHECK(status_of("Content-Disposition: form-data\r\n") == 400);
+    CHECK(status_of("Content-Disposition:\r\n") == 400);
+    CHECK(status_of("Content-Disposition: attachment; name=a\r\n") == 400);
+    CHECK(status_of("Content-Disposition: form-data; filename=a\r\n") == 400);
+    const std::string good = "Content-Disposition: form-data; name=a\r\n";
+    CHECK(status_of(good) == 0);
+    CHECK(status_of(good + good) == 400);
+    CHECK(status_of(good + "Content-Type: a/b\r\ncontent-type: a/b\r\n") == 400);
+    CHECK(status_of(" x\r\n" + good) == 400);
+    CHECK(status_of(good + "no colon\r\n") == 400);
+    CHECK(status_of(good + "Name : x\r\n") == 400);
+    CHECK(status_of(good + ": x\r\n") == 400);
+    CHECK(status_of(good + "X: a\x01\r\n") == 400);
+    CHECK(status_of(good + std::string("X: a\0b\r\n", 8)) == 400);
+}
+
+TEST_CASE("dispositions that are malformed") {
+    for (const char* const parameters :
+         {"name", "name=", "name=\"a", "name=\"a\\\"", "name=a b", "name=\"a\"b", "=a", "name==a",
+          "name=a; name=b", "name=a; filename=b; FILENAME=c", "name=a, filename=b", "name=a/b",
+          "name=a; x", "name=\xc3\xa4"})
+        CHECK(status_of_parameters(parameters) == 400);
+}
+
+} // namespace
+} // namespace rota::http

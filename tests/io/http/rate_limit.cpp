@@ -1,0 +1,91 @@
+#include <rota/http/rate_limit.hpp>
+
+#include <chrono>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "answered.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+const token_buckets::time_point begin{std::chrono::hours(1'000)};
+
+int taken(token_buckets& from, std::string_view key, token_buckets::time_point now, int tries) {
+    int count = 0;
+    for (int i = 0; i < tries; ++i)
+        count += from.take(key, now).allowed ? 1 : 0;
+    return count;
+}
+
+} // namespace
+
+TEST_CASE("a burst at once, then as many as come back") {
+    token_buckets buckets(10, 5, 100);
+    CHECK(taken(buckets, "a", begin, 20) == 5);
+    CHECK(taken(buckets, "b", begin, 20) == 5); // its own
+    CHECK(buckets.take("a", begin).wait == 100ms);
+    CHECK(taken(buckets, "a", begin + 99ms, 5) == 0);
+    CHECK(taken(buckets, "a", begin + 100ms, 5) == 1);
+    CHECK(taken(buckets, "a", begin + 350ms, 5) == 2);
+    CHECK(taken(buckets, "a", begin + 1h, 20) == 5); // never more than a bucket
+}
+
+TEST_CASE("coming under many names brings no more than the table has room for") {
+    token_buckets buckets(1, 10, 64);
+    int all = 0;
+    for (int i = 0; i < 20'000; ++i)
+        all += buckets.take("name" + std::to_string(i), begin).allowed ? 1 : 0;
+    CHECK(all <= 64 * 10);
+    // Nor is what one has used forgotten for it.
+    token_buckets one(1, 10, 64);
+    CHECK(taken(one, "a", begin, 20) == 10);
+    for (int i = 0; i < 2'000; ++i)
+        one.take("name" + std::to_string(i), begin);
+    CHECK(taken(one, "a", begin, 20) == 0);
+}
+
+TEST_CASE("rates that are none") {
+    for (const auto& [rate, burst] :
+         {std::pair(0.0, 1.0), std::pair(-1.0, 1.0), std::pair(1.0, 0.5), std::pair(1.0, -1.0),
+          std::pair(std::numeric_limits<double>::infinity(), 1.0),
+          std::pair(std::numeric_limits<double>::quiet_NaN(), 1.0)})
+        CHECK_THROWS_AS(token_buckets(rate, burst, 10), std::invalid_argument);
+    token_buckets slow(1e-12, 1, 1); // and what is very slow does not overflow
+    CHECK(taken(slow, "a", begin, 5) == 1);
+    token_buckets fast(1e12, 1e6, 1);
+    CHECK(taken(fast, "a", begin, 5) == 5);
+}
+
+TEST_CASE("requests beyond the rate are told when to come again") {
+    router routes;
+    routes.use(rate_limit({.per_second = 0.1, .burst = 2}));
+    routes.get("/", [] { return response::text("x"); });
+    test::session_driver s(std::move(routes));
+    CHECK(test::ask(s, "GET /").status() == "200");
+    CHECK(test::ask(s, "GET /none").status() == "404");
+    const auto refused = test::ask(s, "GET /");
+    CHECK(refused.status() == "429");
+    CHECK(refused.field("Retry-After") == "10");
+    CHECK(refused.field("Connection") == "-"); // it is served on
+}
+
+TEST_CASE("whose requests count together can be said") {
+    router routes;
+    routes.use(rate_limit({.per_second = 0.1, .burst = 1, .key = [](const request& r) {
+                               return std::string(r.header("X-Key").value_or(""));
+                           }}));
+    routes.get("/", [] { return response::text("x"); });
+    test::session_driver s(std::move(routes));
+    CHECK(test::ask(s, "GET /", "X-Key: a\r\n").status() == "200");
+    CHECK(test::ask(s, "GET /", "X-Key: b\r\n").status() == "200");
+    CHECK(test::ask(s, "GET /", "X-Key: a\r\n").status() == "429");
+}
+
+} // namespace rota::http

@@ -1,0 +1,199 @@
+// Files among what an output has queued, over a kernel that does what its script says.
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rota/inline_scheduler.hpp>
+
+#include "fake_backends.hpp"
+#include "output.hpp"
+#include "read_side.hpp"
+#include "support.hpp"
+#include "temporary_file.hpp"
+#include "write_side.hpp"
+
+using namespace std::chrono_literals;
+using namespace rota::io;
+using namespace rota::io::test;
+
+namespace {
+
+constexpr auto never = std::chrono::steady_clock::time_point::max();
+
+struct set_up final : output::owner {
+    explicit set_up(std::size_t high = 1 << 20)
+        : out(scheduler.home(), sender, poller,
+              {.high_water_bytes = high, .low_water_bytes = high / 4}, *this) {
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+        out.open(fds[0]);
+        scheduler.home().hold(); // so that it is us who flush
+        writes.look = [this](const send_request& r) { more.push_back(r.more != 0); };
+    }
+    ~set_up() {
+        rota::worker::restore(nullptr);
+        ::close(fds[0]);
+        ::close(fds[1]);
+    }
+    void output_settled() noexcept override {}
+    void run() {
+        for (int i = 0; i < 3; ++i) {
+            scheduler.run();
+            sender.flush();
+            poller.turn(never, false);
+        }
+        scheduler.run();
+    }
+    /// The socket is writable again.
+    void go_on() {
+        reads.complete(*reads.calls.back().second, 0);
+        run();
+    }
+    bool peer_sees_end() const {
+        char byte = 0;
+        return ::recv(fds[1], &byte, 1, MSG_DONTWAIT) == 0;
+    }
+
+    rota::inline_scheduler scheduler;
+    read_script reads;
+    write_script writes;
+    std::vector<bool> more; // of each send
+    read_side poller{[this] { return std::make_unique<fake_read_backend>(reads); }, 0ns};
+    write_side sender{std::make_unique<fake_write_backend>(writes), 1 << 20};
+    int fds[2] = {-1, -1};
+    output out;
+};
+
+} // namespace
+
+TEST_CASE("a file keeps its place among strings") {
+    set_up s;
+    const temporary_file f("file");
+    CHECK(s.out.queue_file({}, f.slice(0, 1), true, false, false));
+    CHECK(s.out.queue("a", true));
+    CHECK(s.out.queue_file("b", f.slice(1, 1), true, false, false));
+    CHECK(s.out.queue_file({}, f.slice(2, 2), true, false, false));
+    CHECK(s.out.queue("c", true));
+    CHECK(s.out.queue_file("d", f.slice(0, 0), true, false, false));
+    CHECK(s.out.progress().left == 8);
+    s.run();
+    CHECK(s.writes.sent == "fabilecd");
+    CHECK(s.more == std::vector<bool>{false, true, false, false, false});
+    CHECK(s.out.progress().left == 0);
+    CHECK(s.out.queue_file("e", f.slice(), true, false, false));
+    CHECK(s.out.queue("g", true));
+    s.run();
+    CHECK(s.writes.sent == "fabilecdefileg");
+    CHECK(s.out.error() == 0);
+}
+
+TEST_CASE("a file goes on where its socket was full") {
+    set_up s;
+    const std::string bytes(600'000, 'x');
+    const temporary_file f(bytes);
+    s.writes.results = {2, -EAGAIN, 3, 1000, -EAGAIN, 262'144, -EINTR, -ENOBUFS};
+    CHECK(s.out.queue_file("head ", f.slice(), true, false, false));
+    s.run();
+    for (int i = 0; i < 12 && s.out.progress().left > 0; ++i) {
+        if (!s.reads.calls.empty())
+            s.go_on();
+        s.scheduler.advance(50ms); // the kernel has memory again
+        s.run();
+    }
+    CHECK(s.writes.sent == "head " + bytes);
+    CHECK(s.out.error() == 0);
+}
+
+TEST_CASE("the file is let go when it is sent, or when the output fails") {
+    set_up s;
+    const std::size_t before = open_descriptors();
+    {
+        const temporary_file f("file");
+        CHECK(s.out.queue_file("head", f.slice(), true, false, false));
+    }
+    CHECK(open_descriptors() == before + 1);
+    s.run();
+    CHECK(open_descriptors() == before);
+    {
+        const temporary_file f("file");
+        CHECK(s.out.queue_file("head", f.slice(), true, false, false));
+    }
+    s.out.fail(ECONNABORTED);
+    CHECK(open_descriptors() == before);
+    s.run();
+}
+
+TEST_CASE("a file counts as queued") {
+    set_up s(10);
+    const temporary_file f("0123456789");
+    CHECK_FALSE(s.out.queue_file("x", f.slice(), true, false, false));
+    CHECK(s.out.progress().left == 0);
+    CHECK(s.out.queue_file({}, f.slice(), true, false, false));
+    CHECK_FALSE(s.out.queue("x", false));
+    CHECK_FALSE(s.out.queue_file({}, f.slice(0, 1), true, false, false));
+    CHECK(s.out.queue_file({}, f.slice(0, 1), true, false, true));
+    s.run();
+    CHECK(s.writes.sent == "01234567890");
+}
+
+TEST_CASE("a file that has become shorter ends the connection") {
+    set_up s;
+    const temporary_file f("0123456789");
+    const file_slice whole = f.slice();
+    f.cut(4);
+    CHECK(s.out.queue_file("head ", whole, true, false, false));
+    CHECK(s.out.queue(" tail", true));
+    s.run();
+    s.go_on(); // what there was has gone; it waits as for a socket that is full
+    CHECK(s.writes.sent == "head 0123");
+    CHECK(s.out.error() == ESTALE);
+    CHECK_FALSE(s.out.queue("more", true));
+    CHECK(s.peer_sees_end());
+}
+
+TEST_CASE("a file that has changed while it waited is not sent to its end") {
+    const bool last = true;
+    SECTION("when its socket was full") {
+        set_up s;
+        const temporary_file f("0123456789");
+        file_slice whole = f.slice();
+        whole.facts.modified_ns -= 1;
+        s.writes.results = {5, 4, -EAGAIN};
+        CHECK(s.out.queue_file("head ", whole, last, false, false));
+        s.run();
+        CHECK(s.writes.sent == "head 0123");
+        s.go_on();
+        CHECK(s.writes.sent == "head 0123");
+        CHECK(s.out.error() == ESTALE);
+        CHECK(s.peer_sees_end());
+    }
+    SECTION("when something was in front of it, or a part of it has left") {
+        for (const bool waited : {false, true}) {
+            set_up s;
+            const temporary_file f("0123456789");
+            file_slice whole = f.slice();
+            whole.facts.modified_ns -= 1;
+            if (!waited)
+                CHECK(s.out.queue("other", true));
+            CHECK(s.out.queue_file({}, whole, last, waited, false));
+            s.run();
+            CHECK(s.writes.sent == (waited ? "" : "other"));
+            CHECK(s.out.error() == ESTALE);
+        }
+    }
+}
+
+TEST_CASE("a file that cannot be read ends the connection") {
+    set_up s;
+    const temporary_file f("0123456789");
+    s.writes.results = {5, -EIO};
+    CHECK(s.out.queue_file("head ", f.slice(), true, false, false));
+    s.run();
+    CHECK(s.out.error() == EIO);
+    CHECK(s.peer_sees_end());
+}

@@ -1,0 +1,120 @@
+#include <rota/io/shared_file.hpp>
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+#include <sys/stat.h>
+
+#include <rota/inline_scheduler.hpp>
+#include <rota/runtime.hpp>
+
+#include "support.hpp"
+#include "temporary_file.hpp"
+
+using namespace rota::io;
+using namespace rota::io::test;
+using rota::task;
+
+namespace {
+
+task<std::string> read_all(file_slice part, std::size_t piece) {
+    std::string all;
+    while (part.size > 0) {
+        const std::string next = co_await read_piece(&part, piece);
+        all += next;
+    }
+    co_return all;
+}
+
+task<void> read_one(file_slice* part, std::size_t piece) {
+    static_cast<void>(co_await read_piece(part, piece));
+}
+
+template <class T>
+T run(task<T> t) {
+    rota::inline_scheduler scheduler;
+    return scheduler.run_task(std::move(t));
+}
+
+int error_of(task<void> t) {
+    try {
+        run(std::move(t));
+    } catch (const std::system_error& e) {
+        return e.code().value();
+    }
+    return 0;
+}
+
+} // namespace
+
+TEST_CASE("a file is closed with its last copy") {
+    const std::size_t before = open_descriptors();
+    shared_file none;
+    CHECK(none.native_handle() == -1);
+    CHECK_FALSE(none);
+    {
+        const temporary_file f("abc");
+        shared_file copy = f.file();
+        none = copy;
+        CHECK(open_descriptors() == before + 1);
+        CHECK(copy.facts().size == 3);
+    }
+    CHECK(open_descriptors() == before + 1);
+    none = {};
+    CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("facts tell one content from another") {
+    const temporary_file f("abc");
+    const file_slice whole = f.slice();
+    CHECK(whole.holds());
+    CHECK(f.file().facts() == whole.facts);
+    REQUIRE(::fchmod(f.fd(), 0400) == 0);
+    CHECK(whole.holds());
+    f.cut(2);
+    CHECK_FALSE(whole.holds());
+    CHECK_FALSE(file_slice{}.holds());
+    CHECK_THROWS_AS(shared_file().facts(), std::system_error);
+}
+
+TEST_CASE("a file is read piece by piece, from memory or not") {
+    const std::string bytes = pattern(300'000);
+    const temporary_file f(bytes);
+    for (const bool forgotten : {false, true}) {
+        if (forgotten)
+            f.forget();
+        CHECK((run(read_all(f.slice(), 65'536)) == bytes));
+        CHECK(run(read_all(f.slice(1000, 10), 3)) == bytes.substr(1000, 10));
+    }
+    CHECK(run(read_all(f.slice(5, 0), 3)).empty());
+    rota::runtime rt({.workers = 1});
+    f.forget();
+    CHECK((rt.block_on(read_all(f.slice(), 100'000)) == bytes));
+}
+
+TEST_CASE("a file that changes cannot be read to its end") {
+    const temporary_file f(pattern(1000));
+    file_slice shrinks = f.slice();
+    run(read_one(&shrinks, 500));
+    f.cut(700);
+    CHECK(error_of(read_one(&shrinks, 500)) == ESTALE);
+    f.cut(1000);
+    file_slice changes = f.slice();
+    changes.facts.modified_ns -= 1;
+    run(read_one(&changes, 500));
+    CHECK(error_of(read_one(&changes, 500)) == ESTALE);
+}
+
+TEST_CASE("bytes are brought into memory") {
+    const temporary_file f(pattern(200'000));
+    file_slice part = f.slice();
+    f.forget();
+    run(bring_in(&part));
+    CHECK(is_in_memory(part));
+    f.cut(10); // nothing to find there: sending it says so
+    run(bring_in(&part));
+    part.size = 0;
+    CHECK(is_in_memory(part));
+}

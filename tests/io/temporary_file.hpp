@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <rota/io/shared_file.hpp>
+
+namespace rota::io::test {
+
+/// A file without a name, open for both directions.
+class temporary_file {
+public:
+    explicit temporary_file(std::string_view bytes) {
+        std::string name = "/tmp/rota-test-XXXXXX";
+        const int fd = ::mkostemp(name.data(), O_CLOEXEC);
+        if (fd < 0)
+            throw std::system_error(errno, std::system_category(), "mkostemp");
+        ::unlink(name.c_str());
+        file_ = shared_file(fd);
+        write(bytes, 0);
+    }
+    void write(std::string_view bytes, off_t at) const {
+        while (!bytes.empty()) {
+            const ssize_t put = ::pwrite(fd(), bytes.data(), bytes.size(), at);
+            if (put <= 0)
+                throw std::system_error(errno, std::system_category(), "pwrite");
+            bytes.remove_prefix(static_cast<std::size_t>(put));
+            at += put;
+        }
+    }
+    void cut(off_t size) const {
+        if (::ftruncate(fd(), size) != 0)
+            throw std::system_error(errno, std::system_category(), "ftruncate");
+    }
+    /// Its pages leave memory, where the file system has another place for them.
+    void forget() const {
+        ::fsync(fd());
+        ::posix_fadvise(fd(), 0, 0, POSIX_FADV_DONTNEED);
+    }
+    [[nodiscard]] int fd() const noexcept { return file_.native_handle(); }
+    [[nodiscard]] const shared_file& file() const noexcept { return file_; }
+    [[nodiscard]] file_slice slice() const {
+        const file_facts now = file_.facts();
+        return {.file = file_, .facts = now, .offset = 0, .size = now.size};
+    }
+    [[nodiscard]] file_slice slice(std::uint64_t offset, std::uint64_t size) const {
+        return {.file = file_, .facts = file_.facts(), .offset = offset, .size = size};
+    }
+
+private:
+    shared_file file_;
+};
+
+} // namespace rota::io::test

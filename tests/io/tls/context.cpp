@@ -1,0 +1,235 @@
+#include <rota/io/tls/context.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <rota/io/tls/stream.hpp>
+
+#include "both_ends.hpp"
+
+using namespace rota::io::tls;
+using namespace rota::io::tls::test;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// The certificate that a client which asks for `host` is shown; a failure is thrown.
+std::string shown(context& server, const std::string& host, client_options how = sample_client()) {
+    context client(std::move(how));
+    both_ends ends(server, client, host);
+    ends.talk({}, {});
+    return ends.client.peer_certificate()->subject;
+}
+
+server_options only(certificate_files pair) {
+    server_options options;
+    options.certificates = {std::move(pair)};
+    return options;
+}
+
+} // namespace
+
+TEST_CASE("a client is shown the certificate for the name that it asks for") {
+    context server(sample_server());
+    CHECK(server.names() ==
+          std::vector<std::string>{"b.test", "a.test", "a2.test", "*.w.test", "deep.x.w.test"});
+    CHECK(shown(server, "a.test") == "CN=a.test");
+    CHECK(shown(server, "A2.Test") == "CN=a.test");
+    CHECK(shown(server, "b.test") == "CN=b.test");
+    CHECK(shown(server, "some.w.test") == "CN=w");
+    CHECK(shown(server, "deep.x.w.test") == "CN=w");
+    // Others get the first, which is not for them.
+    for (const std::string host : {"c.test", "w.test", "other.x.w.test"})
+        CHECK_THROWS_AS(shown(server, host), failure);
+}
+
+TEST_CASE("the server knows the name, and which other hosts belong elsewhere") {
+    context server(sample_server());
+    context client(sample_client());
+    both_ends ends(server, client, "A.test");
+    ends.talk({}, {});
+    CHECK(ends.server.server_name() == "a.test");
+    CHECK_FALSE(ends.server.is_misdirected("a.test"));
+    CHECK_FALSE(ends.server.is_misdirected("a.test:8443"));
+    CHECK_FALSE(ends.server.is_misdirected("A2.TEST."));
+    CHECK(ends.server.is_misdirected("b.test"));
+    CHECK(ends.server.is_misdirected("x.w.test:443"));
+    CHECK_FALSE(ends.server.is_misdirected("unknown.test"));
+    CHECK_FALSE(ends.server.is_misdirected("[::1]:8443"));
+    CHECK_FALSE(ends.server.is_misdirected(""));
+}
+
+TEST_CASE("a client trusts chains to its roots, for the name, and pins") {
+    context server(only(made_pair("a")));
+    CHECK(shown(server, "127.0.0.1") == "CN=a.test");
+    CHECK_THROWS_AS(shown(server, "127.0.0.2"), failure);
+    CHECK_THROWS_AS(shown(server, "b.test"), failure);
+    client_options how = sample_client();
+    how.roots = {made("other.pem")};
+    CHECK_THROWS_MATCHES(shown(server, "a.test", how), failure,
+                         MessageMatches(ContainsSubstring("unable to get")));
+    how.roots.clear();
+    CHECK_THROWS_AS(context(how), std::invalid_argument);
+    how.pins = {"sha256/" + std::string(44, 'A')};
+    CHECK_THROWS_MATCHES(shown(server, "a.test", how), failure,
+                         MessageMatches(ContainsSubstring("pinned")));
+    how.pins = {"sha1/abc"};
+    CHECK_THROWS_AS(context(how), std::invalid_argument);
+}
+
+TEST_CASE("clients present certificates where they have to") {
+    server_options options = sample_server();
+    options.client_ca = made("ca.pem");
+    context server(options);
+    client_options how = sample_client();
+    how.certificate = made_pair("ann");
+    {
+        context client(how);
+        both_ends ends(server, client, "b.test");
+        ends.talk({}, {});
+        const auto facts = ends.server.peer_certificate();
+        REQUIRE(facts.has_value());
+        CHECK(facts->subject == "O=people,CN=ann");
+        CHECK(facts->issuer == "CN=authority");
+        CHECK(facts->names == std::vector<std::string>{"ann.test"});
+        CHECK(facts->sha256.size() == 64);
+        CHECK_FALSE(facts->serial.empty());
+    }
+    for (const std::string name : {"stranger", ""}) {
+        how.certificate.reset();
+        if (!name.empty())
+            how.certificate = made_pair(name);
+        context client(how);
+        both_ends ends(server, client, "b.test");
+        ends.start({}, {});
+        ends.carry();
+        CHECK(both_ends::failure_of(ends.server_routine).has_value());
+    }
+}
+
+TEST_CASE("both agree on a protocol, or on nothing at all") {
+    server_options options = sample_server();
+    options.alpn = {"h2", "http/1.1"};
+    context server(options);
+    const auto agreed = [&](std::vector<std::string> offers) {
+        client_options how = sample_client();
+        how.alpn = std::move(offers);
+        context client(how);
+        both_ends ends(server, client, "b.test");
+        ends.talk({}, {});
+        CHECK(ends.server.protocol() == ends.client.protocol());
+        return std::string(ends.server.protocol());
+    };
+    CHECK(agreed({"http/1.1", "h2"}) == "h2");
+    CHECK(agreed({"http/1.1"}) == "http/1.1");
+    CHECK(agreed({}).empty());
+    CHECK_THROWS_MATCHES(agreed({"spdy"}), failure,
+                         MessageMatches(ContainsSubstring("no application protocol")));
+    options.alpn = {""};
+    CHECK_THROWS_AS(context(options), std::invalid_argument);
+}
+
+TEST_CASE("versions and ciphers are those that are left") {
+    context server(sample_server());
+    context client(sample_client());
+    both_ends ends(server, client, "b.test");
+    ends.talk({}, {});
+    CHECK(ends.server.used() == version::tls1_3);
+    CHECK(ends.server.cipher().starts_with("TLS_"));
+    CHECK_FALSE(ends.server.resumed());
+}
+
+TEST_CASE("what is wrong with a file is said with its name") {
+    const auto why = [](const server_options& options) -> std::string {
+        try {
+            const context made(options);
+        } catch (const std::runtime_error& e) {
+            return e.what();
+        }
+        return "";
+    };
+    CHECK(why(only({made("none.pem"), made("a.key")})) ==
+          made("none.pem") + ": No such file or directory");
+    CHECK(why(only({made("a.pem"), made("none.key")})) ==
+          made("none.key") + ": No such file or directory");
+    CHECK(why(only({made("a.key"), made("a.key")})) ==
+          made("a.key") + ": no certificate in it (PEM)");
+    CHECK(why(only({made("a.pem"), made("b.key")})) ==
+          made("b.key") + ": not the key of the first certificate in " + made("a.pem"));
+    CHECK_THAT(why(only({made("a.pem"), made("a.pem")})),
+               ContainsSubstring(made("a.pem") + ": no private key in it (PEM)"));
+    CHECK_THAT(why(only({made("a.pem"), made("locked.key")})),
+               ContainsSubstring(made("locked.key") + ": the key is encrypted"));
+    server_options options = sample_server();
+    options.client_ca = written("empty", "");
+    CHECK_THAT(why(options), ContainsSubstring("no certificate in it"));
+    options.client_ca =
+        written("broken", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    CHECK_THAT(why(options), ContainsSubstring("broken: a certificate in it is broken"));
+    options = sample_server();
+    options.ticket_keys = written("short", "abc");
+    CHECK_THAT(why(options), ContainsSubstring("80 bytes"));
+    options.ticket_keys.clear();
+    options.certificates[0].ocsp = made("a.pem");
+    CHECK_THAT(why(options), ContainsSubstring("no OCSP response"));
+    options.certificates.clear();
+    CHECK_THROWS_AS(context(options), std::invalid_argument);
+}
+
+TEST_CASE("files are read again, and what is broken changes nothing") {
+    const auto copy = [](const std::string& from, const std::string& to) {
+        std::ifstream in(made(from), std::ios::binary);
+        return written(to, {std::istreambuf_iterator<char>(in), {}});
+    };
+    const certificate_files pair{copy("a.pem", "now.pem"), copy("a.key", "now.key")};
+    context server(only(pair));
+    CHECK(shown(server, "a.test") == "CN=a.test");
+    copy("b.pem", "now.pem");
+    CHECK_THROWS_AS(server.reload(), std::runtime_error); // the key is another's
+    CHECK(shown(server, "a.test") == "CN=a.test");
+    copy("b.key", "now.key");
+    context client(sample_client());
+    both_ends before(server, client, "a.test");
+    before.talk({}, {});
+    server.reload();
+    CHECK(shown(server, "b.test") == "CN=b.test");
+    // Who is connected stays so.
+    REQUIRE(before.server.try_write("there\n"));
+    before.client_pipe.deliver(before.server_pipe.take());
+    CHECK(before.scheduler.run_task(before.client.read_line()) == "there");
+}
+
+TEST_CASE("keys of two kinds for the same names are offered together") {
+    server_options options;
+    options.certificates = {made_pair("a"), made_pair("a_rsa")};
+    context server(options);
+    CHECK(server.names() == std::vector<std::string>{"a.test", "a2.test"});
+    CHECK(shown(server, "a.test") == "CN=a.test");
+}
+
+TEST_CASE("connections outlive their context, and what it was made of again") {
+    auto server = std::make_unique<context>(sample_server());
+    auto client = std::make_unique<context>(sample_client());
+    both_ends ends(*server, *client, "a.test");
+    ends.start({}, {});
+    server->reload();
+    server.reset();
+    client.reset();
+    ends.carry();
+    REQUIRE(ends.server.try_write("still\n"));
+    ends.client_pipe.deliver(ends.server_pipe.take());
+    CHECK(ends.scheduler.run_task(ends.client.read_line()) == "still");
+    CHECK(ends.server.is_misdirected("b.test"));
+}

@@ -1,0 +1,154 @@
+#include "engine.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "made_files.hpp"
+
+using namespace rota::io::tls;
+using namespace rota::io::tls::test;
+using outcome = engine::outcome;
+
+namespace {
+
+struct pair {
+    ticket_keys tickets;
+    std::shared_ptr<const snapshot> server_side =
+        std::make_shared<const snapshot>(sample_server(), tickets);
+    engine server{server_side};
+    engine client{std::make_shared<const snapshot>(sample_client()), "b.test"};
+
+    std::string to_server;
+    std::string to_client;
+
+    static void step(engine& tls, std::string& from, std::string& to) {
+        std::string_view in = from;
+        (void)tls.handshake(in, to);
+        from.erase(0, from.size() - in.size());
+    }
+    void agree() {
+        while (!server.complete() || !client.complete()) {
+            if (!client.complete())
+                step(client, to_client, to_server);
+            if (!server.complete())
+                step(server, to_server, to_client);
+        }
+    }
+};
+
+} // namespace
+
+TEST_CASE("a record is whole with its last byte") {
+    using namespace std::string_view_literals;
+    CHECK(whole_record("") == 0);
+    CHECK(whole_record("\x17\x03\x03\x00"sv) == 0);
+    CHECK(whole_record("\x17\x03\x03\x00\x02"sv) == 0);
+    CHECK(whole_record("\x17\x03\x03\x00\x02"
+                       "a"sv) == 0);
+    CHECK(whole_record("\x17\x03\x03\x00\x02"
+                       "abc"sv) == 7);
+    CHECK(whole_record("\x17\x03\x03\x00\x00"sv) == 5);
+    // What cannot be one is for OpenSSL to refuse.
+    CHECK(whole_record("GET / HTTP/1.1"sv) == 14);
+    CHECK(whole_record("\x17\x03\x03\xff\xff"sv) == 5);
+}
+
+TEST_CASE("two engines agree, and text takes as many bytes as was said at most") {
+    pair both;
+    CHECK(both.server.heavy());
+    both.agree();
+    CHECK_FALSE(both.server.heavy());
+    for (const std::size_t size : {1, 16'384, 16'385, 70'000}) {
+        std::string records;
+        REQUIRE(both.client.write(std::string(size, 'x'), records));
+        CHECK(records.size() <= engine::bytes_max(size));
+        std::string_view in = records;
+        std::string text;
+        std::string out;
+        while (!in.empty())
+            CHECK(both.server.read(in, text, out) == outcome::done);
+        CHECK((text == std::string(size, 'x')));
+        CHECK(out.empty());
+    }
+}
+
+TEST_CASE("half a record is left alone") {
+    pair both;
+    both.agree();
+    std::string records;
+    REQUIRE(both.client.write("hello", records));
+    std::string text;
+    std::string out;
+    std::string_view in(records.data(), records.size() - 1);
+    CHECK(both.server.read(in, text, out) == outcome::need_record);
+    CHECK(in.size() == records.size() - 1);
+    in = records;
+    CHECK(both.server.read(in, text, out) == outcome::done);
+    CHECK(text == "hello");
+}
+
+TEST_CASE("what does not speak TLS is known by its first byte") {
+    for (const std::string first : {"G", "GET / HTTP/1.1\r\n"}) {
+        pair both;
+        std::string_view in = first;
+        std::string out;
+        CHECK(both.server.handshake(in, out) == outcome::failed);
+        CHECK(both.server.kind() == failure::kind::plain_text);
+        CHECK(out.empty());
+    }
+    for (const std::string first : {"\x80", "get", "\r\n"}) {
+        pair both;
+        std::string_view in = first;
+        std::string out;
+        CHECK(both.server.handshake(in, out) == outcome::failed);
+        CHECK(both.server.kind() == failure::kind::protocol);
+    }
+}
+
+TEST_CASE("close_notify is the end; nothing is said before the handshake is over") {
+    pair both;
+    std::string last;
+    both.client.close(last);
+    CHECK(last.empty());
+    both.agree();
+    both.client.close(last);
+    CHECK_FALSE(last.empty());
+    std::string_view in = last;
+    std::string text;
+    std::string out;
+    CHECK(both.server.read(in, text, out) == outcome::ended);
+    CHECK(text.empty());
+    CHECK(both.server.write("still", out));
+}
+
+TEST_CASE("new keys without end are refused, and a few are not") {
+    pair both;
+    both.agree();
+    SSL* const client = const_cast<SSL*>(both.client.ssl()); // NOLINT: to do what clients may
+    std::string text;
+    std::string out;
+    int asked = 0;
+    outcome how = outcome::need_record;
+    while (how == outcome::need_record && asked < 100) {
+        REQUIRE(SSL_key_update(client, SSL_KEY_UPDATE_REQUESTED) == 1);
+        std::string records;
+        if (asked == 5) {
+            REQUIRE(both.client.write("text", records));
+        } else {
+            std::string_view none;
+            (void)both.client.handshake(none, records); // writes it
+        }
+        ++asked;
+        std::string_view in = records;
+        how = both.server.read(in, text, out);
+        if (how == outcome::done)
+            how = both.server.read(in, text, out);
+    }
+    CHECK(how == outcome::failed);
+    CHECK(text == "text");
+    CHECK(asked > 20);
+    CHECK(asked < 80);
+}

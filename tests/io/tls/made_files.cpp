@@ -1,0 +1,86 @@
+#include "made_files.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include <unistd.h>
+
+namespace rota::io::tls::test {
+namespace {
+
+constexpr const char* script = R"sh(
+set -e
+ec="-newkey ec -pkeyopt ec_paramgen_curve:P-256"
+make() { # NAME SUBJECT KEY-OPTIONS MORE...
+    name=$1 subject=$2 key=$3
+    shift 3
+    openssl req -x509 -nodes $key -keyout $name.key -out $name.pem -days 30 -subj "$subject" "$@"
+}
+make ca /CN=authority "$ec"
+make other /CN=elsewhere "$ec"
+by="-CA ca.pem -CAkey ca.key"
+make a /CN=a.test "$ec" $by -addext subjectAltName=DNS:a.test,DNS:A2.test,IP:127.0.0.1
+make a_rsa /CN=a.test "-newkey rsa:2048" $by -addext subjectAltName=DNS:a.test,DNS:A2.test
+make b /CN=b.test "$ec" $by
+make w /CN=w "$ec" $by -addext subjectAltName=DNS:*.w.test,DNS:deep.x.w.test
+make ann /CN=ann/O=people "$ec" $by -addext subjectAltName=DNS:ann.test
+make stranger /CN=stranger "$ec" -CA other.pem -CAkey other.key
+cat a.pem ca.pem > chain.pem
+openssl ec -in a.key -aes128 -passout pass:secret -out locked.key
+openssl rand 160 > tickets
+)sh";
+
+struct folder {
+    std::filesystem::path path;
+    folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "rota-tls-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr)
+            throw std::runtime_error("mkdtemp");
+        path = name;
+        std::ofstream(path / "make.sh") << script;
+        const std::string command = "cd " + name + " && sh make.sh > log 2>&1";
+        if (std::system(command.c_str()) != 0) // NOLINT(concurrency-mt-unsafe)
+            throw std::runtime_error("openssl has made no certificates: see " + name + "/log");
+    }
+    folder(const folder&) = delete;
+    folder& operator=(const folder&) = delete;
+    ~folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+};
+
+const folder& files() {
+    static const folder here;
+    return here;
+}
+
+} // namespace
+
+std::string made(const std::string& name) { return (files().path / name).string(); }
+
+certificate_files made_pair(const std::string& name) {
+    return {.certificate = made(name + ".pem"), .key = made(name + ".key")};
+}
+
+std::string written(const std::string& name, const std::string& content) {
+    std::ofstream(files().path / name, std::ios::binary) << content;
+    return made(name);
+}
+
+server_options sample_server() {
+    server_options options;
+    options.certificates = {made_pair("b"), made_pair("a"), made_pair("w")};
+    return options;
+}
+
+client_options sample_client() {
+    client_options options;
+    options.system_roots = false;
+    options.roots = {made("ca.pem")};
+    return options;
+}
+
+} // namespace rota::io::tls::test

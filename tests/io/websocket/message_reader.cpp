@@ -1,0 +1,189 @@
+#include "message_reader.hpp"
+
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <rota/coding/format.hpp>
+
+#include "client_frames.hpp"
+#include "deflater.hpp"
+
+namespace rota::http::ws {
+namespace {
+
+using test::close_frame;
+using test::frame;
+using test::made;
+using found = message_reader::found;
+
+constexpr std::size_t most = 1'000;
+
+/// What comes of `bytes` in pieces of the sizes `first`, and then `step`: "text(..)", "binary(..)",
+/// "ping(..)", "pong(..)", "close(..)", and at last "1002" or whatever is wrong.
+std::string read(std::string_view bytes, std::size_t first, std::size_t step, bool deflate = false,
+                 std::size_t* failed_behind = nullptr) {
+    message_reader reader(most, deflate ? std::optional(inflate_terms{}) : std::nullopt);
+    std::string out;
+    std::size_t at = 0;
+    std::size_t piece = first;
+    while (at < bytes.size()) {
+        std::string_view in = bytes.substr(at, piece);
+        piece = step;
+        at += in.size();
+        for (bool again = true; again;) {
+            const auto now = reader.take(in);
+            in.remove_prefix(now.taken);
+            again = !in.empty() || now.what == found::busy;
+            if (now.what == found::failed) {
+                if (failed_behind != nullptr)
+                    *failed_behind = at - in.size();
+                return out + std::to_string(reader.fault().code);
+            }
+            if (now.what == found::message) {
+                out +=
+                    (reader.is_text() ? "text(" : "binary(") + std::string(reader.content()) + ") ";
+                reader.forget_content();
+            } else if (now.what == found::control) {
+                const auto op = reader.control_op();
+                out += op == opcode::ping ? "ping(" : op == opcode::pong ? "pong(" : "close(";
+                out += std::string(reader.control()) + ") ";
+            } else if (now.what == found::more) {
+                CHECK(in.empty());
+            }
+        }
+    }
+    return out;
+}
+
+/// The same whatever pieces it comes in.
+std::string read(std::string_view bytes, bool deflate = false) {
+    const std::string whole = read(bytes, bytes.size(), 1, deflate);
+    if (bytes.size() < 300) {
+        for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+            CHECK(read(bytes, cut, bytes.size(), deflate) == whole);
+            CHECK(read(bytes, cut, 1, deflate) == whole);
+        }
+    }
+    return whole;
+}
+
+constexpr made more{.fin = false};
+constexpr made goes_on{.op = 0, .fin = false};
+constexpr made last{.op = 0};
+constexpr made ping{.op = 9};
+
+TEST_CASE("messages, and control frames between their fragments") {
+    CHECK(read(frame("hi")) == "text(hi) ");
+    CHECK(read(frame("")) == "text() ");
+    CHECK(read(frame("\xff\xfe", {.op = 2})) == "binary(\xff\xfe) ");
+    CHECK(read(frame("a") + frame("b", {.op = 2}) + frame("c")) == "text(a) binary(b) text(c) ");
+    CHECK(read(frame("a", more) + frame("b", goes_on) + frame("c", last)) == "text(abc) ");
+    CHECK(read(frame("", more) + frame("", goes_on) + frame("", last)) == "text() ");
+    CHECK(read(frame("a", more) + frame("p", ping) + frame("b", goes_on) + frame("", ping) +
+               frame("c", last)) == "ping(p) ping() text(abc) ");
+    CHECK(read(frame("", {.op = 10})) == "pong() ");
+    CHECK(read(close_frame(1000, "bye")) == "close(\x03\xe8"
+                                            "bye) ");
+    CHECK(read(frame("", {.op = 8}) + frame("x")) == "close() text(x) ");
+    CHECK(read(frame(std::string(most, 'x'))) == "text(" + std::string(most, 'x') + ") ");
+}
+
+TEST_CASE("what breaks the protocol") {
+    CHECK(read(frame("x", last)) == "1002");
+    CHECK(read(frame("x", goes_on)) == "1002");
+    CHECK(read(frame("a") + frame("x", last)) == "text(a) 1002");
+    CHECK(read(frame("a", more) + frame("b")) == "1002");
+    CHECK(read(frame("a", more) + frame("b", {.op = 2, .fin = false})) == "1002");
+    CHECK(read(frame("a", {.masked = false})) == "1002");
+    CHECK(read(frame("a", {.rsv = 4})) == "1002");
+    CHECK(read(frame("a", more) + frame("p", {.op = 9, .fin = false})) == "1002");
+    CHECK(read(frame("a", {.op = 3})) == "1002");
+    CHECK(read(frame("a", {.length_bytes = 2})) == "1002");
+}
+
+TEST_CASE("messages that are too big are refused by their head") {
+    const std::string big = frame(std::string(most + 1, 'x'));
+    std::size_t behind = 0;
+    CHECK(read(big, 1, 1, false, &behind) == "1009");
+    CHECK(behind == 8);
+    CHECK(read(frame(std::string(most, 'x'), more) + frame("y", last)) == "1009");
+    CHECK(read(frame(std::string(most, 'x'), more) + frame("", last)).size() == most + 7);
+    const std::string_view endless("\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff"
+                                   "abcd",
+                                   14);
+    CHECK(read(endless) == "1009");
+}
+
+TEST_CASE("text that is not UTF-8 is refused as soon as that is certain") {
+    CHECK(read(frame("\xc3\xa4", more) + frame("\xe2\x82", goes_on) + frame("\xac", last)) ==
+          "text(\xc3\xa4\xe2\x82\xac) ");
+    CHECK(read(frame("\xe2", more) + frame("", ping) + frame("\x82\xac", last)) ==
+          "ping() text(\xe2\x82\xac) ");
+    CHECK(read(frame("\xe2\x82")) == "1007");
+    CHECK(read(frame("\xe2\x82", more) + frame("", last)) == "1007");
+    CHECK(read(frame("\xe2\x82") + frame("x")) == "1007");
+    std::size_t behind = 0;
+    const std::string text = frame("abc\xff"
+                                   "def",
+                                   more);
+    CHECK(read(text, 1, 1, false, &behind) == "1007");
+    CHECK(behind == 6 + 4);
+}
+
+TEST_CASE("compressed messages") {
+    if (!coding::is_available(coding::format::deflate))
+        return;
+    const std::string hello("\xf2\x48\xcd\xc9\xc9\x07\x00", 7);
+    const auto compressed = [](std::string_view payload, bool fin = true, int op = 1) {
+        return frame(payload, {.op = op, .fin = fin, .rsv = 4});
+    };
+    CHECK(read(compressed(hello), true) == "text(Hello) ");
+    CHECK(read(frame("plain") + compressed(hello) + frame("plain"), true) ==
+          "text(plain) text(Hello) text(plain) ");
+    CHECK(
+        read(compressed(hello.substr(0, 3), false) + frame("", ping) + frame(hello.substr(3), last),
+             true) == "ping() text(Hello) ");
+    CHECK(read(compressed(std::string(1, '\0')), true) == "text() ");
+    CHECK(read(compressed(""), true) == "text() ");
+    CHECK(read(compressed("\xff\xff\xff"), true) == "1002");
+    CHECK(read(compressed(hello, false) + compressed(hello, true, 0), true) == "1002");
+    CHECK(read(compressed("", true, 9), true) == "1002");
+    CHECK(read(compressed(hello)) == "1002");
+    deflater of({.to = coding::format::deflate}, false);
+    std::string bad;
+    of.put("abc\xff"
+           "def",
+           bad);
+    CHECK(read(compressed(bad), true) == "1007");
+    CHECK(read(compressed(bad, true, 2), true) == "binary(abc\xff"
+                                                  "def) ");
+    for (const std::size_t size : {most, most + 1, 5'000'000UL}) {
+        std::string coded;
+        of.put(std::string(size, 'x'), coded);
+        CHECK((read(compressed(coded), 7, 7, true) == "1009") == (size > most));
+    }
+}
+
+TEST_CASE("pieces are dropped, and count") {
+    message_reader reader(most);
+    const std::string all = frame(std::string(600, 'x'), more) + frame(std::string(600, 'x'), last);
+    auto now = reader.take(std::string_view(all).substr(0, 300));
+    CHECK((now.what == found::more && reader.content().size() == 292));
+    reader.forget_content();
+    now = reader.take(std::string_view(all).substr(300));
+    CHECK((now.what == found::failed && reader.fault().code == close_code::too_big));
+}
+
+TEST_CASE("at rest it holds little") {
+    message_reader reader(1'000'000);
+    const std::string all = frame(std::string(600'000, 'x'));
+    CHECK(reader.take(all).what == found::message);
+    CHECK(reader.memory() >= 600'000);
+    reader.forget_content();
+    CHECK(reader.between_messages());
+    reader.rest();
+    CHECK(reader.memory() < 64);
+}
+
+} // namespace
+} // namespace rota::http::ws
