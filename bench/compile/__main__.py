@@ -23,7 +23,8 @@ sys.path.insert(0, str(HERE.parent / "load"))
 import procfs  # noqa: E402
 
 ROTA_INCLUDES = [f"-I{ROOT / room / 'include'}" for room in
-                 ("framework", "json", "io", "io/http", "io/http1", "io/http_server")]
+                 ("framework", "json", "io", "io/tls", "io/http", "io/files", "io/http1",
+                  "io/http_server")]
 LEVELS = ("-O0", "-O2")
 
 

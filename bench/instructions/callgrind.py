@@ -16,12 +16,15 @@ SHORT_TURNS = 50
 COLLECTED = re.compile(r"Collected : (\d+)")
 
 
+def server(program, folder):
+    """The server as it runs under valgrind, which knows no io_uring: one worker, and epoll."""
+    return [str(program), "--host", "127.0.0.1", "--port", "0", "--port-file", f"{folder}/port",
+            "--store", "memory", "--workers", "1", "--backend", "epoll", "--log-level", "warning"]
+
+
 def command(program, folder):
-    """Valgrind on the server: one worker, and epoll, for valgrind knows no io_uring."""
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out"]
-    server = [str(program), "--host", "127.0.0.1", "--port", "0", "--port-file", f"{folder}/port",
-              "--store", "memory"]
-    return [*valgrind, *server, "--workers", "1", "--backend", "epoll", "--log-level", "warning"]
+    return [*valgrind, *server(program, folder)]
 
 
 def wait_for_port(process, path):
