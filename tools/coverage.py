@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-ROOMS = ("framework", "json", "io/http_server", "io/http1", "io/http", "io", "apps")
+ROOMS = ("framework", "json", "io/http_server", "io/http1", "io/http2", "io/http", "io", "apps")
 
 
 def measure(source, build):

@@ -67,8 +67,9 @@ cppcheck_sources() {
         --error-exitcode=1 \
         --template='{file}:{line}: {id}: {message}' -j "${JOBS:-$(nproc)}" \
         -I framework/include -I json/include -I io/include -I io/http/include \
-        -I io/http1/include -I io/http_server/include -I apps \
-        framework/src json/src io/src io/http/src io/http1/src \
+        -I io/files/include -I io/http1/include -I io/http2/include \
+        -I io/http_server/include -I apps \
+        framework/src json/src io/src io/http/src io/http1/src io/http2/src \
         io/http_server/src apps bench -i bench/peers -i bench/micro/peers
 }
 

@@ -10,9 +10,13 @@ packages_build=(
     'liburing-dev>=2.3' 'libllhttp-dev>=9.2' libspdlog-dev libfmt-dev
     libcli11-dev 'libyyjson-dev>=0.8' 'catch2>=3' libsqlite3-dev
     libpq-dev libssl-dev
+    zlib1g-dev libbrotli-dev libzstd-dev
+    'libnghttp2-dev>=1.52'
 )
 packages_test=(
     cmake make python3 curl gdb nodejs postgresql chromium chromium-driver redis-tools
+    brotli zstd haproxy nginx node-ws python3-websockets python3-wsproto
+    nghttp2-client python3-httpx golang-go
 )
 packages_bench=(wrk nginx python3 valgrind linux-perf)
 packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
@@ -25,6 +29,8 @@ packages_format=(clang-format)
 packages_lint=(git shellcheck cppcheck clang-tidy-19 "${packages_clang[@]}" "${packages_format[@]}")
 # Called otherwise elsewhere, or only to compare with: what needs them does without.
 dispensable=" gdb linux-perf postgresql redis-server redis-tools chromium chromium-driver "
+dispensable+='brotli zstd haproxy nginx node-ws python3-websockets python3-wsproto '
+dispensable+='nghttp2-client python3-httpx golang-go '
 dispensable+="${packages_peers[*]} "
 with_wrap=' liburing-dev libllhttp-dev libspdlog-dev libfmt-dev catch2 libcli11-dev libyyjson-dev '
 
