@@ -54,6 +54,21 @@ class WebDriverError(Exception):
     """What chromedriver refuses."""
 
 
+def start_driver(environment):
+    """A chromedriver, and its port. The one that it takes of IPv6 can be another program's of IPv4:
+    then it ends, and is started again."""
+    for _ in range(5):
+        driver = Program(shutil.which("chromedriver"), "--port=0", env=environment)
+        try:
+            return driver, int(driver.wait_for(r"successfully on port (\d+)")[0])
+        except AssertionError:
+            said = driver.output()
+            driver.end()
+            if "port not available" not in said:
+                raise
+    raise AssertionError(f"no free port for chromedriver:\n{said}")
+
+
 class Browser:
     """One browser with one window. Ends with its profile."""
 
@@ -61,10 +76,9 @@ class Browser:
         self.profile = tempfile.TemporaryDirectory(prefix="rota-chromium-",
                                                    ignore_cleanup_errors=True)
         environment = {**os.environ, "HOME": self.profile.name, "TMPDIR": self.profile.name}
-        self.driver = Program(shutil.which("chromedriver"), "--port=0", env=environment)
         self.session = None
+        self.driver, self.port = start_driver(environment)
         try:
-            self.port = int(self.driver.wait_for(r"successfully on port (\d+)")[0])
             arguments = ["--headless=new", "--no-sandbox", "--disable-gpu",
                          "--disable-dev-shm-usage", "--disable-extensions", "--no-first-run",
                          "--disable-background-networking", "--disable-component-update",
