@@ -28,7 +28,7 @@ using test::available_formats;
 using test::decode;
 using test::encode;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                              \
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
     ROTA_HAS_FEATURE(address_sanitizer) || ROTA_HAS_FEATURE(thread_sanitizer)
 constexpr bool under_sanitizer = true;
 #else
