@@ -27,14 +27,6 @@ struct rules {
     bool hurry; ///< the server's time limits are as short as the network's delays
 };
 
-std::string pattern(std::size_t size) {
-    std::string text;
-    for (std::size_t i = 0; text.size() < size; ++i)
-        text += fmt::format("{},", i);
-    text.resize(size);
-    return text;
-}
-
 std::size_t count_of(const request& req) {
     const std::string_view text = req.param("count");
     std::size_t value = 0;

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "scenario.hpp"
+
 namespace sim {
 namespace {
 
@@ -11,16 +13,6 @@ std::size_t number(std::string_view text, int base) {
     here().require(error == std::errc{} && end == text.data() + text.size(),
                    "an answer has a number that is none");
     return value;
-}
-
-/// The value of a field of `head`; the server's own spelling of its name.
-std::string_view field(std::string_view head, std::string_view name) {
-    const std::string start = fmt::format("\r\n{}: ", name);
-    const auto at = head.find(start);
-    if (at == std::string_view::npos)
-        return {};
-    head.remove_prefix(at + start.size());
-    return head.substr(0, head.find("\r\n"));
 }
 
 /// Takes the chunks off `rest`; false if the last one has not come.
@@ -42,6 +34,24 @@ bool read_chunks(std::string_view& rest, std::string& body) {
 
 } // namespace
 
+std::string_view answer::field(std::string_view name) const {
+    const std::string start = fmt::format("\r\n{}: ", name);
+    std::string_view rest = head;
+    const auto at = rest.find(start);
+    if (at == std::string_view::npos)
+        return {};
+    rest.remove_prefix(at + start.size());
+    return rest.substr(0, rest.find("\r\n"));
+}
+
+std::string pattern(std::size_t size) {
+    std::string text;
+    for (std::size_t i = 0; text.size() < size; ++i)
+        text += fmt::format("{},", i);
+    text.resize(size);
+    return text;
+}
+
 std::optional<answer> answer_reader::next() {
     const std::string_view unread = std::string_view(unread_).substr(taken_);
     const auto end = unread.find("\r\n\r\n");
@@ -51,13 +61,14 @@ std::optional<answer> answer_reader::next() {
     std::string_view rest = unread.substr(end + 4);
     here().require(head.starts_with("HTTP/1.1 ") && head.size() >= 12, "an answer is none");
     answer a;
+    a.head = head;
     a.status = static_cast<int>(number(head.substr(9, 3), 10));
-    a.closes = field(head, "Connection") == "close";
-    if (!field(head, "Transfer-Encoding").empty()) {
+    a.closes = a.field("Connection") == "close";
+    if (!a.field("Transfer-Encoding").empty()) {
         if (!read_chunks(rest, a.body))
             return std::nullopt;
     } else if (a.status >= 200) {
-        const std::size_t size = number(field(head, "Content-Length"), 10);
+        const std::size_t size = number(a.field("Content-Length"), 10);
         if (rest.size() < size)
             return std::nullopt;
         a.body = rest.substr(0, size);
@@ -93,6 +104,21 @@ std::string request_text(std::string_view method, std::string_view target, std::
         content.remove_prefix(size);
     }
     return text + "0\r\n\r\n";
+}
+
+rota::http::server_options patient_options(std::size_t connections_max) {
+    rota::http::server_options o;
+    o.listen = {rota::io::endpoint::parse(address)};
+    o.max_connections = connections_max;
+    o.drain_timeout = std::chrono::seconds(10);
+    o.limits.header_timeout = std::chrono::hours(9);
+    o.limits.idle_timeout = std::chrono::hours(9);
+    o.limits.body_timeout = std::chrono::hours(9);
+    o.limits.send_timeout = std::chrono::hours(9);
+    o.limits.linger_timeout = std::chrono::hours(9);
+    o.limits.output_batch_bytes = here().rng().between(1, 3000);
+    o.hooks.on_error = scenario::note_error;
+    return o;
 }
 
 std::optional<answer> next_answer(peer& p, answer_reader& reader, nanoseconds pause,

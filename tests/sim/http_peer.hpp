@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <rota/http/server.hpp>
+
 #include "peer.hpp"
 
 namespace sim {
@@ -14,7 +16,14 @@ struct answer {
     int status = 0;
     std::string body;
     bool closes = false; ///< "Connection: close"
+    std::string head{};  ///< without its end
+
+    /// The value of a field, by the server's own spelling of its name; empty if there is none.
+    [[nodiscard]] std::string_view field(std::string_view name) const;
 };
+
+/// So many bytes, of which no two parts of some length are alike.
+std::string pattern(std::size_t size);
 
 /// Takes answers out of the bytes of a connection. A reader of its own, so that what the server
 /// writes is not judged by the server's own code.
@@ -45,5 +54,8 @@ std::string request_text(std::string_view method, std::string_view target,
 /// The next answer of the server to `p`; nothing if the connection ends first, or `until` comes.
 std::optional<answer> next_answer(peer& p, answer_reader& reader, nanoseconds pause,
                                   time_point until = never);
+
+/// Options of a server of so many connections that has all the time there is, but for a drain.
+rota::http::server_options patient_options(std::size_t connections_max);
 
 } // namespace sim

@@ -80,6 +80,8 @@ std::uint64_t run_seed(std::uint64_t seed, bool trace) {
                     : rare == 21    ? sim::run_deadlines
                     : rare == 28    ? sim::run_takeover
                     : rare == 6     ? sim::run_datagrams
+                    : rare == 0     ? sim::run_ranges
+                    : rare == 17    ? sim::run_websockets
                                     : scenarios[seed % std::size(scenarios)]);
     if (trace)
         std::printf("seed %llu passed after %llu steps\n", static_cast<unsigned long long>(seed),

@@ -81,9 +81,11 @@ void run_deadlines();
 void run_echo();
 void run_http();
 void run_jobs();
+void run_ranges();
 void run_room();
 void run_takeover();
 void run_turns();
 void run_waits();
+void run_websockets();
 
 } // namespace sim
