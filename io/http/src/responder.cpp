@@ -69,6 +69,8 @@ task<exchange_end> responder::answer() {
         if (error)
             answer.emplace(error_answer(failure_of(error)));
     }
+    if (!answer->takes_over() && answer->status() / 100 == 2 && on_.is_for_takeover())
+        answer.emplace(error_answer(http_error(501, "no other protocol is spoken here")));
     add_promised(*answer);
     if (answer->takes_over())
         co_return co_await on_.hand_over(&*answer);

@@ -57,7 +57,7 @@ void request_stream::begin(std::int32_t id) noexcept {
 bool request_stream::answer_at_once() {
     const bool reads = !content_.ended() || content_.has_arrived();
     responder_.begin(fields_.head(), reads ? &content_ : nullptr);
-    return responder_.try_answer();
+    return !is_for_takeover() && responder_.try_answer();
 }
 
 /// Gives the answer up if it cannot be given: the client is told that.

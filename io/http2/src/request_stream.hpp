@@ -117,6 +117,9 @@ private:
     void keep_head() override {} // it stays where it is
     [[nodiscard]] task<void> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return closed_; }
+    [[nodiscard]] bool is_for_takeover() const noexcept override {
+        return fields_.extended_connect();
+    }
     [[nodiscard]] bool try_send(const response& answer) override;
     [[nodiscard]] task<void> send(const response* answer) override;
     [[nodiscard]] task<streamed> stream(response* answer) override;

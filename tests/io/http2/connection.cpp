@@ -393,5 +393,26 @@ TEST_CASE("http2: another protocol takes a stream over") {
     CHECK(c.goaway() == -1);
 }
 
+TEST_CASE("http2: what takes no stream over does not say so") {
+    router made = routes();
+    made.get("/plain", [] { return response::text("success"); });
+    made.get("/streamed",
+             [] { return response::stream([](body_writer& to) { return to.write("success"); }); });
+    http2_client c(std::move(made));
+    std::uint32_t stream = 1;
+    for (const auto& [path, status] :
+         {std::pair("/plain", "501"), std::pair("/streamed", "501"), std::pair("/none", "404")}) {
+        auto asked = asking("CONNECT", path, {{":protocol", "websocket"}});
+        std::swap(asked[4], asked[1]);
+        c.ask(stream, asked, false);
+        CHECK(c.answers[stream].get(":status") == status);
+        CHECK(c.answers[stream].content.find("success") == std::string::npos);
+        stream += 2;
+    }
+    c.ask(stream, asking("GET", "/plain"));
+    CHECK(c.answers[stream].content == "success");
+    CHECK(c.goaway() == -1);
+}
+
 } // namespace
 } // namespace rota::http

@@ -61,6 +61,9 @@ public:
     /// Whether send() takes answers whose content is a file's (response::is_file()). If not they
     /// come to stream(), by way of body_writer::write_file().
     [[nodiscard]] virtual bool sends_files() const noexcept { return false; }
+    /// Whether an answer of success would say that another protocol has taken over (RFC 8441
+    /// section 4), so that only hand_over() may give one. Such an exchange is not try_answer()ed.
+    [[nodiscard]] virtual bool is_for_takeover() const noexcept { return false; }
 
     /// What has been sent in all.
     [[nodiscard]] virtual std::uint64_t bytes_sent() const noexcept = 0;
