@@ -25,8 +25,8 @@ using rota::http::websocket_endpoint;
 using rota::http::websocket_options;
 
 constexpr std::size_t room_name_max = 128;
-constexpr std::size_t unsent_max = 1'048'576; // then a reader is cut off
-constexpr std::size_t said_max = unsent_max / 4;
+constexpr std::size_t unsent_max = 1'048'576;     // then a reader is cut off
+constexpr std::size_t said_max = unsent_max - 10; // and its frame's head
 constexpr std::size_t large_bytes = 1'048'576;
 constexpr std::uint16_t unsupported = 1003; // RFC 6455 section 7.4.1
 constexpr std::uint16_t too_big = 1009;

@@ -184,6 +184,11 @@ def test_a_chat(server):
         equal(d.read(), (10, b""))
         c.send(frame(b"binary", op=2))
         equal(c.end(), 1003)
+        for size in (300_000, (1 << 20) - 10):  # all that may wait for a reader
+            a.send(frame("x" * size))
+            equal(b.read(), (1, b"x" * size), size)
+        a.send(frame("x" * ((1 << 20) - 9)))
+        equal(a.end(), 1009)
     equal(chat(server, "x" * 129).status, 400)
 
 
