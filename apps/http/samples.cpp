@@ -54,10 +54,9 @@ response letters(const request& req) {
     if (!count)
         throw http_error(400, "the path is /bytes/{count} with 0 to 1048576 bytes");
     static const std::string all(letters_max, 'x');
-    auto producer = [count = *count](body_writer& to) {
-        return to.write(std::string_view(all).substr(0, count));
-    };
-    return response::stream(*count, producer, "text/plain; charset=utf-8");
+    return response::shared(
+        rota::io::shared_bytes::of_static(std::string_view(all).substr(0, *count)),
+        "text/plain; charset=utf-8");
 }
 
 task<response> sleep_then_answer(request& req) {

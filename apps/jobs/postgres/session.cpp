@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t ended_at_once = 1'000;
 /// How often a transaction is run that others get in the way of.
-constexpr int attempts_max = 20;
+constexpr int sends_max = 20;
 /// Room in a queue below which additions take turns, so that its limit is kept to the job. More
 /// than what all connections together add at once.
 constexpr std::uint64_t room_for_all = 20'000;
@@ -199,7 +199,7 @@ rota::task<void> postgres_session::run(std::vector<postgres_step> steps) {
     over_.set_deadline(until_);
     co_await plan_anew();
     bool due_ended = false;
-    for (int tries = 0; tries < attempts_max;) {
+    for (int tries = 0; tries < sends_max;) {
         verdict what = co_await guard(attempt(&steps, &needs, due_ended));
         if (what == verdict::done)
             break;
@@ -208,7 +208,7 @@ rota::task<void> postgres_session::run(std::vector<postgres_step> steps) {
             what = co_await guard(prepare(what, &needs, steps.size()));
         }
         if (what == verdict::conflict) {
-            if (++tries == attempts_max)
+            if (++tries == sends_max)
                 throw store_error("too many are at work on the same jobs in the job store: try "
                                   "again");
             co_await rota::sleep_for(pause_before(tries));

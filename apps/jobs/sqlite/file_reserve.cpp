@@ -15,7 +15,6 @@
 namespace jobs {
 namespace {
 
-constexpr std::uint64_t page_bytes = 4'096;
 constexpr std::uint64_t bytes_min = 65'536;
 
 /// Free on the disk that `path` is to be on, for this user; 0 if that cannot be told.

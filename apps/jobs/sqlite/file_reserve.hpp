@@ -5,6 +5,9 @@
 
 namespace jobs {
 
+/// What SQLite's files consist of.
+inline constexpr std::uint64_t page_bytes = 4'096;
+
 /// A file beside a database that holds room on the disk, to be given up when there is no other, and
 /// made again when there is. Given up it is all hole and keeps its size, so that a process that
 /// starts on a disk that is still full asks for as much room as the one before. One thread at a

@@ -13,7 +13,6 @@ namespace jobs {
 namespace {
 
 constexpr std::uint64_t reserve_bytes = 16'777'216;
-constexpr std::uint64_t page_bytes = 4'096;
 constexpr std::uint64_t log_pages = 1'000; // SQLite's default
 /// To be given out at once on a full disk: one takes a page or two.
 constexpr std::size_t given_when_full = 16;

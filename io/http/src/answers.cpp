@@ -11,7 +11,7 @@
 namespace rota::http {
 namespace {
 
-constexpr std::string_view digits = "0123456789abcdef";
+constexpr std::string_view hex_digits = "0123456789abcdef";
 
 /// What a client has sent may be part of it, and is not to look like a line of its own in a log.
 std::string one_line(std::string_view text) {
@@ -22,7 +22,7 @@ std::string one_line(std::string_view text) {
         if (byte >= 0x20 && byte != 0x7f) {
             line += c;
         } else {
-            line.append("\\x").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
+            line.append("\\x").append(1, hex_digits[byte >> 4]).append(1, digits[byte & 15]);
         }
     }
     return line;

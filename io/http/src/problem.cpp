@@ -6,7 +6,7 @@
 namespace rota::http {
 namespace {
 
-constexpr const char* media_type = "application/problem+json";
+constexpr const char* problem_type = "application/problem+json";
 
 } // namespace
 
@@ -62,9 +62,11 @@ std::string problem::text() const {
     return body;
 }
 
-response problem::answer() const { return response::with_body(text(), media_type).status(status_); }
+response problem::answer() const {
+    return response::with_body(text(), problem_type).status(status_);
+}
 
-http_error problem::error() const { return {status_, text(), media_type}; }
+http_error problem::error() const { return {status_, text(), problem_type}; }
 
 response problem_page(int status, std::string_view reason) {
     const bool phrase_only = reason == reason_phrase(status);

@@ -1,3 +1,4 @@
+#include <rota/http/detail/kept_text.hpp>
 #include <rota/http/detail/wire.hpp>
 
 #include <algorithm>
@@ -13,9 +14,6 @@
 
 namespace rota::http {
 namespace {
-
-/// A buffer that grew beyond this for one batch is given back: idle connections hold little.
-constexpr std::size_t kept_capacity_max = 4'096;
 
 /// So often is looked how a client gets on, in the time that it has.
 constexpr int looks = 8;
@@ -72,7 +70,7 @@ void wire::count(std::size_t bytes) noexcept {
 }
 
 void wire::clear_pending() noexcept {
-    if (pending_.capacity() > kept_capacity_max) {
+    if (pending_.capacity() > detail::kept_capacity_max) {
         std::string().swap(pending_);
     } else {
         pending_.clear();

@@ -6,6 +6,7 @@
 #include "head_rules.hpp"
 #include "plain_field.hpp"
 #include "shown_lines.hpp"
+#include <rota/http/detail/kept_text.hpp>
 #include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
@@ -13,18 +14,6 @@ namespace {
 
 /// No chunk is larger, whatever the limits allow: nobody means such a number.
 constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
-
-/// A buffer that grew beyond this for one request is given back at its end.
-constexpr std::size_t kept_capacity_max = 4'096;
-
-// Not in line: what calls it would save registers for it each time.
-[[gnu::noinline]] void trim(std::string& text) { text.shrink_to_fit(); }
-
-void clear_and_trim(std::string& text) {
-    text.clear();
-    if (text.capacity() > kept_capacity_max)
-        trim(text);
-}
 
 } // namespace
 
@@ -51,17 +40,17 @@ request_parser::result request_parser::feed(std::string_view bytes) {
 void request_parser::reset() noexcept {
     if (!plain_) {
         grammar_.reset();
-        clear_and_trim(shown_);
+        detail::clear_and_trim(shown_);
     }
     plain_ = !all_by_llhttp_;
     if (head_.chunked) {
-        clear_and_trim(trailer_text_);
+        detail::clear_and_trim(trailer_text_);
         trailers_.clear();
         chunk_extension_bytes_ = 0;
     }
     asked_ = 0;
     head_.reset();
-    clear_and_trim(buffer_);
+    detail::clear_and_trim(buffer_);
     partial_line_.clear();
     line_start_ = 0;
     body_max_ = limits_->body_bytes_max;

@@ -5,14 +5,13 @@
 #include <utility>
 
 #include <rota/errors.hpp>
+#include <rota/http/detail/kept_text.hpp>
 
 #include "connection.hpp"
 
 namespace rota::http::h2 {
 namespace {
 
-/// A buffer that grew beyond this for one batch is given back.
-constexpr std::size_t kept_capacity_max = 4'096;
 /// So many streams that are held back for too long at once are no accident.
 constexpr std::size_t stalls_max = 8;
 
@@ -37,10 +36,7 @@ void connection::flush() {
             start_writer();
             break;
         }
-        if (out_.capacity() > kept_capacity_max)
-            std::string().swap(out_);
-        else
-            out_.clear();
+        detail::clear_and_trim(out_);
     }
     settle();
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <rota/http/detail/host.hpp>
+#include <rota/http/detail/kept_text.hpp>
 #include <rota/http/detail/syntax.hpp>
 #include <rota/http/percent.hpp>
 
@@ -17,15 +18,6 @@ namespace {
 constexpr std::size_t field_overhead = 32;
 /// A section of so many times the size that was announced is no mistake.
 constexpr std::size_t bomb_factor = 8;
-/// A buffer that grew beyond this for one request is given back at its end.
-constexpr std::size_t kept_capacity_max = 4'096;
-
-void clear_and_trim(std::string& text) noexcept {
-    if (text.capacity() > kept_capacity_max)
-        std::string().swap(text);
-    else
-        text.clear();
-}
 
 /// Of no use behind the content (RFC 9110 section 6.5.1).
 bool is_no_trailer(std::string_view name) noexcept {
@@ -54,9 +46,9 @@ void request_fields::reset() noexcept {
     head_.reset();
     if (head_.fields.capacity() > limits_->header_count_max * 2)
         std::vector<field_span>().swap(head_.fields);
-    clear_and_trim(text_);
-    clear_and_trim(cookies_);
-    clear_and_trim(trailer_text_);
+    detail::clear_and_trim(text_);
+    detail::clear_and_trim(cookies_);
+    detail::clear_and_trim(trailer_text_);
     trailers_.clear();
     refused_.reset();
     method_ = path_ = authority_ = protocol_ = host_ = {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <rota/errors.hpp>
+#include <rota/http/detail/kept_text.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/status.hpp>
 
@@ -14,11 +15,6 @@ namespace {
 
 /// Content up to this size is copied, so that its answer need not be there until it is sent.
 constexpr std::size_t copied_content_max = 16'384;
-/// So much of a streamed answer may lie here; its handler waits until no more than the other is.
-constexpr std::size_t kept_bytes_max = 65'536;
-constexpr std::size_t kept_bytes_low = 16'384;
-/// A buffer that grew beyond this for one answer is given back at its end.
-constexpr std::size_t kept_capacity_max = 4'096;
 
 [[noreturn]] void throw_gone() {
     throw std::system_error(std::make_error_code(std::errc::connection_reset));
@@ -38,10 +34,7 @@ void request_stream::begin(std::int32_t id) noexcept {
     content_.release();
     content_.begin(id, true);
     gone_.reset();
-    if (kept_.capacity() > kept_capacity_max)
-        std::string().swap(kept_);
-    else
-        kept_.clear();
+    detail::clear_and_trim(kept_);
     kept_from_ = 0;
     external_ = {};
     answer_ = begun_answer_ = nullptr;

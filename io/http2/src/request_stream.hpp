@@ -25,6 +25,11 @@
 
 namespace rota::http::h2 {
 
+/// So much that is written may wait for a window; then a writer waits until no more than the
+/// other is left.
+inline constexpr std::size_t kept_bytes_max = 65'536;
+inline constexpr std::size_t kept_bytes_low = 16'384;
+
 /// What streams have of their connection.
 class stream_home : public sender {
 public:

@@ -6,23 +6,10 @@
 #include <utility>
 
 #include <rota/errors.hpp>
+#include <rota/http/detail/kept_text.hpp>
 #include <rota/http/error.hpp>
 
 namespace rota::http::h2 {
-namespace {
-
-/// A buffer that grew beyond this for one request is given back at its end.
-constexpr std::size_t kept_capacity_max = 4'096;
-
-void clear_and_trim(std::string& text) noexcept {
-    if (text.capacity() > kept_capacity_max)
-        std::string().swap(text);
-    else
-        text.clear();
-}
-
-} // namespace
-
 void stream_content::begin(std::int32_t id, bool more) noexcept {
     id_ = id;
     most_ = limits_.parser.body_bytes_max;
@@ -34,8 +21,8 @@ void stream_content::begin(std::int32_t id, bool more) noexcept {
 }
 
 void stream_content::release() noexcept {
-    clear_and_trim(shown_);
-    clear_and_trim(arrived_);
+    detail::clear_and_trim(shown_);
+    detail::clear_and_trim(arrived_);
 }
 
 std::optional<std::uint64_t> stream_content::length() const noexcept {

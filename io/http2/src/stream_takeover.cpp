@@ -11,14 +11,6 @@
 #include "request_stream.hpp"
 
 namespace rota::http::h2 {
-namespace {
-
-/// Bytes that may wait for a window before a writer does.
-constexpr std::size_t kept_bytes_max = 65'536;
-constexpr std::size_t kept_bytes_low = 16'384;
-
-} // namespace
-
 stream_takeover::stream_takeover(request_stream& of, const request& asked,
                                  const server_limits& limits, std::stop_token draining) noexcept
     : takeover(asked, limits, std::move(draining)), of_(of) {}

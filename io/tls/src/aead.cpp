@@ -6,6 +6,8 @@
 
 #include <openssl/evp.h>
 
+#include "unsigned_bytes.hpp"
+
 namespace rota::crypto {
 namespace {
 
@@ -14,23 +16,15 @@ struct release {
 };
 using cipher_state = std::unique_ptr<EVP_CIPHER_CTX, release>;
 
-void check(int done) {
+void check_sealing(int done) {
     if (done != 1)
         throw std::runtime_error("OpenSSL cannot encrypt");
 }
 
 /// Looked up once.
-const EVP_CIPHER* algorithm() {
+const EVP_CIPHER* cipher() {
     static const EVP_CIPHER* const found = EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr);
     return found != nullptr ? found : EVP_aes_256_gcm();
-}
-
-const unsigned char* bytes_of(std::string_view text) noexcept {
-    return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-unsigned char* bytes_of(std::string& text, std::size_t from = 0) noexcept {
-    return reinterpret_cast<unsigned char*>(text.data()) + from;
 }
 
 int size_of(std::string_view text) {
@@ -45,12 +39,13 @@ cipher_state begin(std::string_view key, std::string_view nonce, std::string_vie
     if (key.size() != aead_key_bytes || nonce.size() != aead_nonce_bytes)
         throw std::invalid_argument("AES-256-GCM takes a key of 32 bytes and a nonce of 12");
     cipher_state state(EVP_CIPHER_CTX_new());
-    check(state != nullptr ? 1 : 0);
-    check(EVP_CipherInit_ex2(state.get(), algorithm(), bytes_of(key), bytes_of(nonce),
-                             sealing ? 1 : 0, nullptr));
+    check_sealing(state != nullptr ? 1 : 0);
+    check_sealing(EVP_CipherInit_ex2(state.get(), cipher(), bytes_of(key), bytes_of(nonce),
+                                     sealing ? 1 : 0, nullptr));
     int size = 0;
     if (!bound.empty())
-        check(EVP_CipherUpdate(state.get(), nullptr, &size, bytes_of(bound), size_of(bound)));
+        check_sealing(
+            EVP_CipherUpdate(state.get(), nullptr, &size, bytes_of(bound), size_of(bound)));
     return state;
 }
 
@@ -62,11 +57,11 @@ std::string aead_seal(std::string_view key, std::string_view nonce, std::string_
     std::string sealed(text.size() + aead_tag_bytes, '\0');
     int size = 0;
     if (!text.empty())
-        check(
+        check_sealing(
             EVP_CipherUpdate(state.get(), bytes_of(sealed), &size, bytes_of(text), size_of(text)));
-    check(EVP_CipherFinal_ex(state.get(), bytes_of(sealed, text.size()), &size));
-    check(EVP_CIPHER_CTX_ctrl(state.get(), EVP_CTRL_AEAD_GET_TAG, aead_tag_bytes,
-                              bytes_of(sealed, text.size())));
+    check_sealing(EVP_CipherFinal_ex(state.get(), bytes_of(sealed, text.size()), &size));
+    check_sealing(EVP_CIPHER_CTX_ctrl(state.get(), EVP_CTRL_AEAD_GET_TAG, aead_tag_bytes,
+                                      bytes_of(sealed, text.size())));
     return sealed;
 }
 
@@ -80,9 +75,10 @@ std::optional<std::string> aead_open(std::string_view key, std::string_view nonc
     std::string text(coded.size(), '\0');
     int size = 0;
     if (!coded.empty())
-        check(
+        check_sealing(
             EVP_CipherUpdate(state.get(), bytes_of(text), &size, bytes_of(coded), size_of(coded)));
-    check(EVP_CIPHER_CTX_ctrl(state.get(), EVP_CTRL_AEAD_SET_TAG, aead_tag_bytes, bytes_of(tag)));
+    check_sealing(
+        EVP_CIPHER_CTX_ctrl(state.get(), EVP_CTRL_AEAD_SET_TAG, aead_tag_bytes, bytes_of(tag)));
     unsigned char rest[EVP_MAX_BLOCK_LENGTH];
     if (EVP_CipherFinal_ex(state.get(), rest, &size) != 1)
         return std::nullopt;

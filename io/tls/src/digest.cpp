@@ -5,24 +5,22 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include "unsigned_bytes.hpp"
+
 namespace rota::crypto {
 namespace {
 
 constexpr std::size_t hkdf_bytes_max = 255 * 32;
 
-void check(int done) {
+void check_digest(int done) {
     if (done != 1)
         throw std::runtime_error("OpenSSL cannot compute a digest");
 }
 
 /// Looked up once: OpenSSL 3 takes longer for that than for the digest of a short text.
-const EVP_MD* algorithm() {
+const EVP_MD* hash_function() {
     static const EVP_MD* const found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
     return found != nullptr ? found : EVP_sha256();
-}
-
-const unsigned char* bytes_of(std::string_view text) noexcept {
-    return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 } // namespace
@@ -30,23 +28,25 @@ const unsigned char* bytes_of(std::string_view text) noexcept {
 void sha256::release::operator()(evp_md_ctx_st* state) const noexcept { EVP_MD_CTX_free(state); }
 
 sha256::sha256() : state_(EVP_MD_CTX_new()) {
-    check(state_ != nullptr ? EVP_DigestInit_ex2(state_.get(), algorithm(), nullptr) : 0);
+    check_digest(state_ != nullptr ? EVP_DigestInit_ex2(state_.get(), hash_function(), nullptr)
+                                   : 0);
 }
 
 void sha256::update(std::string_view bytes) {
-    check(EVP_DigestUpdate(state_.get(), bytes.data(), bytes.size()));
+    check_digest(EVP_DigestUpdate(state_.get(), bytes.data(), bytes.size()));
 }
 
 digest sha256::finish() {
     digest result{};
-    check(EVP_DigestFinal_ex(state_.get(), result.data(), nullptr));
-    check(EVP_DigestInit_ex2(state_.get(), nullptr, nullptr));
+    check_digest(EVP_DigestFinal_ex(state_.get(), result.data(), nullptr));
+    check_digest(EVP_DigestInit_ex2(state_.get(), nullptr, nullptr));
     return result;
 }
 
 digest sha256_of(std::string_view bytes) {
     digest result{};
-    check(EVP_Digest(bytes.data(), bytes.size(), result.data(), nullptr, algorithm(), nullptr));
+    check_digest(
+        EVP_Digest(bytes.data(), bytes.size(), result.data(), nullptr, hash_function(), nullptr));
     return result;
 }
 
@@ -54,9 +54,9 @@ digest hmac_sha256(std::string_view key, std::string_view bytes) {
     digest result{};
     // A null key would be that of a call before.
     const std::string_view safe = key.data() != nullptr ? key : std::string_view("");
-    const auto* const done = HMAC(algorithm(), safe.data(), static_cast<int>(safe.size()),
+    const auto* const done = HMAC(hash_function(), safe.data(), static_cast<int>(safe.size()),
                                   bytes_of(bytes), bytes.size(), result.data(), nullptr);
-    check(done != nullptr ? 1 : 0);
+    check_digest(done != nullptr ? 1 : 0);
     return result;
 }
 

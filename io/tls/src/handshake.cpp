@@ -17,7 +17,7 @@
 namespace rota::io::tls {
 namespace {
 
-constexpr char handshake_type = 22;
+constexpr char handshake_byte = 22;
 
 /// One call of the engine, on whatever thread.
 struct engine_step {
@@ -35,7 +35,7 @@ struct engine_step {
 task<void> stream::state::first_record(deadline until) {
     while (inner.buffered().empty())
         co_await arrive(until);
-    if (inner.buffered().front() != handshake_type)
+    if (inner.buffered().front() != handshake_byte)
         co_return;
     while (whole_record(inner.buffered()) == 0)
         co_await arrive(until);

@@ -10,7 +10,7 @@
 namespace rota::http::ws {
 namespace {
 
-constexpr std::size_t room_min = 64;
+constexpr std::size_t deflated_min = 64;
 constexpr std::string_view flushed("\0\0\xff\xff", 4); // what ends it, and is left out
 
 } // namespace
@@ -27,7 +27,7 @@ void deflater::put(std::string_view message, std::string& out) {
     }
     if (!encoder_)
         encoder_ = coding::make_encoder(how_);
-    std::size_t room = message.size() / 2 + room_min;
+    std::size_t room = message.size() / 2 + deflated_min;
     for (bool done = false; !done;) {
         coding::encoder::result step;
         append_room(out, room, [&](char* at) {
@@ -36,7 +36,7 @@ void deflater::put(std::string_view message, std::string& out) {
         });
         message.remove_prefix(step.read);
         done = step.done;
-        room = std::max(message.size(), room_min);
+        room = std::max(message.size(), deflated_min);
     }
     ROTA_CHECK(out.ends_with(flushed), "deflate ends what is flushed by an empty block");
     out.resize(out.size() - flushed.size());

@@ -10,7 +10,7 @@
 namespace rota::http::ws {
 namespace {
 
-constexpr std::size_t room_min = 512;
+constexpr std::size_t inflated_min = 512;
 constexpr std::size_t room_max = 65'536;
 
 } // namespace
@@ -41,7 +41,7 @@ inflater::result inflater::put(std::string_view in, std::string& out, std::size_
     for (;;) {
         const std::size_t before = out.size();
         const std::size_t room =
-            std::min(std::clamp(4 * in.size(), room_min, room_max), most - before + 1);
+            std::min(std::clamp(4 * in.size(), inflated_min, room_max), most - before + 1);
         coding::decoder::result step;
         append_room(out, room, [&](char* at) {
             step = decoder_->decode(in, std::span(at, room));
