@@ -107,7 +107,7 @@ void output::fail(int error) noexcept {
         if (error_ == 0)
             error_ = error;
         pending_.clear();
-        if (files_ != nullptr)
+        if (files_)
             files_->pending.clear();
         polling = with_writer_;
         below = below_waiters_.release();
@@ -177,7 +177,7 @@ void output::prepare(send_request& request, std::vector<iovec>& vectors) {
     request.result = 0;
     asked_ = 0;
     std::size_t last = sending_.size();
-    if (files_ != nullptr) [[unlikely]] {
+    if (files_) [[unlikely]] {
         last = files_->stop(last);
         if (last == sending_index_ && !files_->all_sent()) {
             prepare_file_locked(request);
@@ -206,14 +206,14 @@ void output::take_pending_locked() {
     sending_.swap(pending_);
     sending_index_ = 0;
     sending_offset_ = 0;
-    if (files_ != nullptr)
+    if (files_)
         files_->take();
 }
 
 void output::drop_sending_locked() noexcept {
     sending_.clear();
     sending_index_ = 0;
-    if (files_ != nullptr)
+    if (files_)
         files_->drop();
 }
 
@@ -267,7 +267,7 @@ output::next_step output::sent(std::int32_t result) noexcept {
     waiter* empty = nullptr;
     next_step next = next_step::done;
     bool drained = false;
-    if (files_ != nullptr && files_->end()) [[unlikely]]
+    if (files_ && files_->end()) [[unlikely]]
         result = advance_file(result);
     else if (result > 0)
         advance(static_cast<std::size_t>(result));
@@ -287,7 +287,7 @@ output::next_step output::sent(std::int32_t result) noexcept {
             error_ = -result;
         if (error_ != 0) {
             pending_.clear();
-            if (files_ != nullptr)
+            if (files_)
                 files_->pending.clear();
             drop_sending_locked();
             queued_bytes_ = 0;
@@ -295,7 +295,7 @@ output::next_step output::sent(std::int32_t result) noexcept {
             next = next_step::wait_for_memory;
         } else if (!all_sent) {
             next = took_all ? next_step::send_more : next_step::wait_until_writable;
-        } else if (!pending_.empty() || (files_ != nullptr && !files_->pending.empty())) {
+        } else if (!pending_.empty() || (files_ && !files_->pending.empty())) {
             next = next_step::send_more;
         }
         if (queued_bytes_ <= limits_.low_water_bytes || error_ != 0)

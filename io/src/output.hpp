@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <source_location>
 #include <string>
@@ -163,9 +162,7 @@ private:
     next_step sent(std::int32_t result) noexcept;
     void take_pending_locked();
     void prepare_file_locked(send_request& request);
-    [[nodiscard]] bool files_sent() const noexcept {
-        return files_ == nullptr || files_->all_sent();
-    }
+    [[nodiscard]] bool files_sent() const noexcept { return !files_ || files_->all_sent(); }
     void advance(std::size_t bytes) noexcept;
     [[nodiscard]] std::int32_t advance_file(std::int32_t result) noexcept;
     void drop_sending_locked() noexcept;
@@ -188,10 +185,10 @@ private:
     // -- lock_
     mutable std::mutex lock_;
     std::vector<queued_piece> pending_;
-    std::unique_ptr<queued_files> files_; // once there was one: pending, and being sent
-    std::string spare_;                   // a small string that keeps its memory for the next write
-    std::size_t queued_bytes_ = 0;        // pending and being sent
-    std::uint64_t sent_bytes_ = 0;        // handed to the kernel
+    queued_files_place files_;     // once there was one: pending, and being sent
+    std::string spare_;            // a small string that keeps its memory for the next write
+    std::size_t queued_bytes_ = 0; // pending and being sent
+    std::uint64_t sent_bytes_ = 0; // handed to the kernel
     int error_ = 0;
     bool with_writer_ = false;
     tail tail_ = tail::open;

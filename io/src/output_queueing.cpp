@@ -1,6 +1,5 @@
 // What the connection's worker puts into an output's queue: see output.hpp.
 
-#include <memory>
 #include <utility>
 
 #include <rota/check.hpp>
@@ -25,8 +24,8 @@ bool output::hand_to_writer_locked() noexcept {
 
 void output::append_locked(std::string_view bytes) {
     ROTA_CHECK(!closed_, "nothing is queued behind the end");
-    const bool behind_file = files_ != nullptr && !files_->pending.empty() &&
-                             files_->pending.back().before == pending_.size();
+    const bool behind_file =
+        files_ && !files_->pending.empty() && files_->pending.back().before == pending_.size();
     if (!pending_.empty() && !behind_file && pending_.back().takes(bytes.size(), append_limit)) {
         pending_.back().append(bytes);
         queued_bytes_ += bytes.size(); // behind what may throw, here and below
@@ -68,8 +67,7 @@ bool output::queue_file(std::string_view before, const file_slice& part, bool la
             return false;
         if (!force && queued_bytes_ + size > limits_.high_water_bytes)
             return false;
-        if (files_ == nullptr)
-            files_ = std::make_unique<queued_files>();
+        files_.make();
         if (part.size != 0)
             files_->pending.reserve(files_->pending.size() + 1); // what may throw comes first
         if (!before.empty())

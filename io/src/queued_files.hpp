@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -84,6 +85,32 @@ private:
     file_send asked_{};
     bool in_flight_ = false;
     bool first_ = true; // on this socket
+};
+
+/// Where an output has its files: made under its lock, and looked at by the write side without it.
+class queued_files_place {
+public:
+    queued_files_place() noexcept = default;
+    ~queued_files_place() { reset(); }
+    queued_files_place(const queued_files_place&) = delete;
+    queued_files_place& operator=(const queued_files_place&) = delete;
+
+    /// Unless they are there. Throws std::bad_alloc.
+    void make() {
+        if (!*this)
+            files_.store(new queued_files, std::memory_order_release);
+    }
+    void reset() noexcept { delete files_.exchange(nullptr, std::memory_order_relaxed); }
+
+    explicit operator bool() const noexcept { return get() != nullptr; }
+    queued_files* operator->() const noexcept { return get(); }
+
+private:
+    [[nodiscard]] queued_files* get() const noexcept {
+        return files_.load(std::memory_order_acquire);
+    }
+
+    std::atomic<queued_files*> files_{nullptr};
 };
 
 } // namespace rota::io
