@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <mutex>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -305,12 +306,14 @@ inline task<void> echo(connection client) {
 
 /// `size` bytes that betray any that is lost, doubled or out of place.
 inline std::string pattern(std::size_t size) {
-    std::string bytes;
-    bytes.reserve(size + 16);
-    for (std::size_t i = 0; bytes.size() < size; i += 1)
-        bytes += std::to_string(i) + ' ';
-    bytes.resize(size);
-    return bytes;
+    // Made once: each byte of it takes a sanitizer long.
+    static std::mutex one_at_a_time;
+    static std::string bytes;
+    static int next = 0;
+    const std::lock_guard guard(one_at_a_time);
+    while (bytes.size() < size)
+        bytes += std::to_string(next++) + ' ';
+    return bytes.substr(0, size);
 }
 
 /// Returns once some routine of that name waits for `what`; looks again and again.
