@@ -22,7 +22,7 @@ std::string one_line(std::string_view text) {
         if (byte >= 0x20 && byte != 0x7f) {
             line += c;
         } else {
-            line.append("\\x").append(1, hex_digits[byte >> 4]).append(1, digits[byte & 15]);
+            line.append("\\x").append(1, hex_digits[byte >> 4]).append(1, hex_digits[byte & 15]);
         }
     }
     return line;
