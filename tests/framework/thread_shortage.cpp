@@ -56,11 +56,17 @@ void run_on_all(rota::runtime& rt) {
 
 } // namespace
 
+/// A sanitizer's that is linked into the program, which has to know of each thread.
+extern "C" [[gnu::weak]] int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*,
+                                                          void* (*)(void*), void*);
+
 /// In the place of the C library's, for this program.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*body)(void*), void* argument) {
     static const auto real =
-        reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
+        __interceptor_pthread_create != nullptr
+            ? __interceptor_pthread_create
+            : reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
     if (threads_left == 0)
         return EAGAIN;
     if (threads_left > 0)

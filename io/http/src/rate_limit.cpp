@@ -18,8 +18,9 @@ namespace {
 constexpr double ns_per_s = 1e9;
 
 std::int64_t ns_of(double seconds) {
-    // Not so much that sums could overflow.
-    return static_cast<std::int64_t>(std::clamp(seconds * ns_per_s, 1.0, 1e17));
+    // Not so much that sums could overflow. What is no number is refused later.
+    const double ns = seconds * ns_per_s;
+    return ns > 1 ? static_cast<std::int64_t>(std::min(ns, 1e17)) : 1;
 }
 
 std::uint64_t random_seed() {
