@@ -1,5 +1,5 @@
 // What most test sources include, compiled once for each program. Each source still includes what
-// it uses: builds with clang and the static checks have no precompiled headers.
+// it uses: ./dev clang and the static checks have no precompiled headers.
 
 #include <algorithm>
 #include <array>
