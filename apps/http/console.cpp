@@ -117,8 +117,12 @@ response with_policy(response answer) {
 
 response serve(const console_file& file, const request& req) {
     const auto known = req.header("If-None-Match");
-    response answer = known && names(*known, file.etag) ? response(304)
-                                                        : response::fixed(file.content, file.type);
+    const bool unchanged = known && names(*known, file.etag);
+    response answer = unchanged ? response(304) : response::fixed(file.content, file.type);
+    if (unchanged) {
+        answer.stands_for(
+            {.content_type = std::string(file.type.text), .length = file.content.text.size()});
+    }
     answer.header("ETag", file.etag).header("Cache-Control", "no-cache");
     return with_policy(std::move(answer));
 }

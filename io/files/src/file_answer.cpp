@@ -31,6 +31,13 @@ response add_fields(response answer, const representation& of) {
     return answer;
 }
 
+response about(response answer, const representation& of, std::string_view type) {
+    answer.stands_for({.content_type = of.coded ? std::string() : std::string(type),
+                       .length = of.facts.size,
+                       .is_file = true});
+    return answer;
+}
+
 response one_part(const representation& of, const byte_range& part, std::string_view type) {
     io::file_slice content = of.whole();
     content.offset = part.offset;
@@ -73,7 +80,7 @@ response file_answer(const request& asked, const representation& of, std::string
     case precondition::not_modified: {
         response answer(304);
         answer.headers().append_trusted(of.stays);
-        return answer;
+        return about(std::move(answer), of, type);
     }
     case precondition::go_on:
         break;
@@ -91,8 +98,9 @@ response file_answer(const request& asked, const representation& of, std::string
     if (ranges.how == answer::whole)
         return add_fields(response::file(of.whole(), type), of);
     if (ranges.parts.size() == 1)
-        return add_fields(one_part(of, ranges.parts.front(), type), of);
-    return add_fields(byte_ranges_answer(of.whole(), type, ranges.parts), of);
+        return about(add_fields(one_part(of, ranges.parts.front(), type), of), of, type);
+    response parts = byte_ranges_answer(of.whole(), type, ranges.parts);
+    return about(add_fields(std::move(parts), of), of, type);
 }
 
 } // namespace rota::http

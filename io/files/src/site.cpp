@@ -143,6 +143,7 @@ int site::open_regular(const std::string& path, representation& into) const {
 void site::describe(representation& of, const std::string& path, std::string_view coding,
                     bool varies) const {
     of.tag = tag_of(of.facts);
+    of.coded = !coding.empty();
     of.modified = modified_at(of.facts);
     of.stays = "ETag: \"" + of.tag + "\"\r\n";
     for (const cache_rule& rule : options_.cache_control) {

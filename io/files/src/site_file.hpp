@@ -20,6 +20,7 @@ struct representation {
     std::string tag;    ///< strong, without its quotes
     std::string stays;  ///< the fields that a 304 has, too, as lines
     std::string fields; ///< the others
+    bool coded = false; ///< it stands beside the file
 
     [[nodiscard]] io::file_slice whole() const { return {file, facts, 0, facts.size}; }
 };

@@ -33,6 +33,8 @@ void append_hex(std::string& to, std::uint64_t bits) {
 /// The same without its content; fields that are about content alone stay away (section 15.4.5).
 response without_content(response& from, int status) {
     response made(status);
+    made.stands_for({.content_type = std::string(from.headers().find("Content-Type").value_or("")),
+                     .length = from.body().size()});
     made.headers() = std::move(from.headers());
     made.headers().remove("Content-Type");
     if (from.closes())

@@ -97,6 +97,17 @@ response response::file(io::file_slice content, std::string_view content_type) {
     return answer;
 }
 
+response& response::stands_for(representation whole) & {
+    if (!rare_)
+        rare_ = std::make_unique<rare>();
+    rare_->whole = std::move(whole);
+    return *this;
+}
+
+const response::representation* response::stands_for() const noexcept {
+    return rare_ && rare_->whole ? &*rare_->whole : nullptr;
+}
+
 response response::upgrade(std::string_view protocol, connection_taker taker) {
     if (!taker)
         throw std::invalid_argument("a connection that is taken over needs a taker");

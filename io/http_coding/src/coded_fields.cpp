@@ -68,8 +68,10 @@ bool type_list::contains(std::string_view content_type) const noexcept {
 }
 
 bool must_stay(const headers& of) noexcept {
-    if (of.find("Content-Encoding") || of.find("Content-Range"))
-        return true;
+    return of.find("Content-Encoding") || of.find("Content-Range") || must_stay_whole(of);
+}
+
+bool must_stay_whole(const headers& of) noexcept {
     bool found = false;
     for_each_value(of, "Cache-Control",
                    [&](std::string_view list) { found |= fields::list_has(list, "no-transform"); });
@@ -120,9 +122,9 @@ void match_etag(headers& of, header_list asked) {
     const auto field = of.find("ETag");
     const auto known = fields::joined(asked, "If-None-Match");
     const auto mine = field ? entity_tag::parse(*field) : std::nullopt;
-    if (!mine || !known)
+    if (!mine)
         return;
-    std::string_view rest = *known;
+    std::string_view rest = known ? std::string_view(*known) : std::string_view();
     while (const auto each = next_entity_tag(rest)) {
         if (strongly_equal(*each, *mine))
             return;

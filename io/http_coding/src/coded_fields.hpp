@@ -24,8 +24,9 @@ private:
     std::vector<std::string> patterns_;
 };
 
-/// Whether a proxy, or we, may not touch the content (RFC 9111 section 5.2.2.6), or it is coded, or
-/// a part.
+/// Whether a proxy, or we, may not touch the content (RFC 9111 section 5.2.2.6).
+[[nodiscard]] bool must_stay_whole(const headers& of) noexcept;
+/// The same, or it is coded, or a part.
 [[nodiscard]] bool must_stay(const headers& of) noexcept;
 
 /// Has Accept-Encoding in Vary.

@@ -101,12 +101,30 @@ bool coder::is_long(const response& answer) const noexcept {
     return answer.length().value_or(options_.bytes_min) >= options_.bytes_min;
 }
 
+/// Whether what a 206 or a 304 stands for would be coded for some clients.
+bool coder::varies(const response::representation& whole, const headers& fields,
+                   bool needed) const {
+    if (!types_.contains(whole.content_type) || must_stay_whole(fields))
+        return false;
+    const bool too_long = whole.is_file && whole.length > options_.file_bytes_max;
+    return needed || (whole.length >= options_.bytes_min && !too_long);
+}
+
 /// 206 and 304 have the fields of the answer that they stand for (RFC 9110
 /// sections 15.3.7, 15.4.5).
 void coder::mark_partial(const request& req, response& answer) const {
     headers& fields = answer.headers();
     if (fields.find("Content-Encoding"))
         return;
+    const coding_choice choice = choose_coding(req.headers(), options_.formats);
+    if (const response::representation* const whole = answer.stands_for()) {
+        if (!varies(*whole, fields, choice.coding && !choice.as_it_is))
+            return;
+        add_vary(fields);
+        if (answer.status() == 304 && choice.coding)
+            match_etag(fields, req.headers());
+        return;
+    }
     if (answer.status() == 206) {
         const auto type = fields.find("Content-Type");
         const auto whole = whole_size(fields);
@@ -117,7 +135,7 @@ void coder::mark_partial(const request& req, response& answer) const {
         return;
     }
     add_vary(fields);
-    if (choose_coding(req.headers(), options_.formats).coding)
+    if (choice.coding)
         match_etag(fields, req.headers());
 }
 

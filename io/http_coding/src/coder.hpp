@@ -68,6 +68,8 @@ private:
     }
     [[nodiscard]] bool is_codable(const response& answer) const;
     [[nodiscard]] bool is_long(const response& answer) const noexcept;
+    [[nodiscard]] bool varies(const response::representation& whole, const headers& fields,
+                              bool needed) const;
     void mark_partial(const request& req, response& answer) const;
     [[nodiscard]] std::string encode_here(std::string_view content, coding::format to) const;
     [[nodiscard]] std::string encode_apart(std::string_view content, coding::format to) const;

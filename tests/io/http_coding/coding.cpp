@@ -245,6 +245,41 @@ TEST_CASE("a 304 has the tag that the client has") {
     CHECK(server.ask("*", "GET", "If-None-Match: W/\"a\"\r\n").field("Vary") == "Accept-Encoding");
 }
 
+TEST_CASE("a 304 and a part have the fields of what they stand for") {
+    struct stand_in {
+        std::string type;
+        std::uint64_t length;
+        bool is_file;
+        bool varies;
+    };
+    if (there().empty())
+        return;
+    for (const int status : {304, 206}) {
+        for (const auto& [type, length, is_file, varies] :
+             {stand_in{"text/plain", 1'024, false, true},
+              stand_in{"text/plain", 1'023, true, false}, stand_in{"image/png", 5'000, true, false},
+              stand_in{"", 5'000, true, false}, stand_in{"text/plain", 1'048'576, true, true},
+              stand_in{"text/plain", 1'048'577, true, false},
+              stand_in{"text/plain", 1'048'577, false, true}}) {
+            INFO(status << ' ' << type << ' ' << length);
+            coded server([&, type = type, length = length, is_file = is_file] {
+                response answer(status);
+                answer.header("ETag", "\"a\"").header("Content-Range", "bytes 0-1/5000");
+                answer.stands_for({type, length, is_file});
+                return answer;
+            });
+            const std::string weak = varies && status == 304 ? "W/\"a\"" : "\"a\"";
+            for (const auto* const known : {"", "If-None-Match: *\r\n"}) {
+                const auto answer = server.ask("*", "GET", known);
+                CHECK(answer.field("Vary") == (varies ? "Accept-Encoding" : "-"));
+                CHECK(answer.field("ETag") == weak);
+                CHECK(server.ask("-", "GET", known).field("ETag") == "\"a\"");
+            }
+            CHECK(server.ask("*", "GET", "If-None-Match: \"a\"\r\n").field("ETag") == "\"a\"");
+        }
+    }
+}
+
 TEST_CASE("Vary is joined with what the handler varies by") {
     coded server([] { return response::text(long_text).header("Vary", "Cookie"); });
     CHECK(server.ask("gzip").field("Vary") == "Cookie, Accept-Encoding");

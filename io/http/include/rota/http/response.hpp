@@ -91,6 +91,18 @@ public:
     response& set_cookie(const cookie& one) &;
     response&& set_cookie(const cookie& one) && { return std::move(set_cookie(one)); }
 
+    /// What a 304 or a 206 is about, of which it has nothing or a part. From it middleware tells
+    /// which fields the whole of it would come with (RFC 9110 sections 15.3.7, 15.4.5).
+    struct representation {
+        std::string content_type; ///< empty if its coding has been chosen
+        std::uint64_t length = 0;
+        bool is_file = false;
+    };
+    /// Throws std::bad_alloc.
+    response& stands_for(representation whole) &;
+    /// Null if that has not been said. Valid as long as the response.
+    [[nodiscard]] const representation* stands_for() const noexcept;
+
     /// Closes the connection behind this answer.
     response& close() & noexcept;
     response&& close() && noexcept { return std::move(close()); }
@@ -141,6 +153,7 @@ private:
         connection_taker taker;
         io::file_slice content;
         shared_body bytes;
+        std::optional<representation> whole;
     };
 
     http::headers headers_;
