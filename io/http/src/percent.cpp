@@ -43,6 +43,10 @@ bool valid_escapes(std::string_view text) noexcept {
     return true;
 }
 
+bool has_escaped_nul(std::string_view text) noexcept {
+    return text.find("%00") != std::string_view::npos;
+}
+
 std::optional<std::string> percent_decoded(std::string_view text) {
     std::string out;
     out.reserve(text.size());

@@ -40,7 +40,8 @@ check_result set_path_and_query(std::string_view text, request_head& head) {
         head.query = span_of(head, text.substr(end + 1));
     head.path_escaped = escaped;
     if (escaped && !valid_escapes(path)) {
-        return parse_error{400, "bad percent-encoding in the path"};
+        return has_escaped_nul(path) ? parse_error{404, "no path here has a NUL in it"}
+                                     : parse_error{400, "bad percent-encoding in the path"};
     }
     return std::nullopt;
 }

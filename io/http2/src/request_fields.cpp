@@ -220,7 +220,10 @@ void request_fields::finish_origin(std::string_view path) {
     head_.path_escaped = path.substr(0, size).find('%') != std::string_view::npos;
     if (head_.path_escaped && !valid_escapes(path.substr(0, size))) {
         head_.path_escaped = false;
-        refuse(400, "bad percent-encoding in the path");
+        if (has_escaped_nul(path.substr(0, size)))
+            refuse(404, "no path here has a NUL in it");
+        else
+            refuse(400, "bad percent-encoding in the path");
     }
 }
 

@@ -77,33 +77,48 @@ TEST_CASE("what leaves the directory does not exist, however it is spelled") {
     files.make_pipe("pipe");
     files.link("/dev/zero", "zero");
     file_client client(files);
-    for (const char* path : {"/../secret",     "/..%2fsecret",
-                             "/%2e%2e/secret", "/%2e%2e%2fsecret",
-                             "/.%2e/secret",   "/sub/../../secret",
-                             "/sub/../a",      "/./a",
-                             "/sub/./b",       "/%252e%252e/secret",
-                             "/..%5csecret",   "/..%5C..%5Csecret",
-                             "/back%5Cslash",  "//a",
-                             "//secret",       "///etc/passwd",
-                             "//etc/passwd",   "/%2fetc/passwd",
-                             "/sub//b",        "/sub%2fb",
-                             "/a%00",          "/....//secret",
-                             "/out",           "/all/secret",
-                             "/all/",          "/.dot",
-                             "/sub/.dot",      "/pipe",
-                             "/zero",          "/a%0a",
-                             "/none",          "/%c0%ae%c0%ae/secret",
-                             "/..;/secret",    "/a/",
-                             "/a/b",           "/file:///etc/passwd"}) {
+    for (const char* path : {"/../secret",
+                             "/..%2fsecret",
+                             "/%2e%2e/secret",
+                             "/%2e%2e%2fsecret",
+                             "/.%2e/secret",
+                             "/sub/../../secret",
+                             "/sub/../a",
+                             "/./a",
+                             "/sub/./b",
+                             "/%252e%252e/secret",
+                             "/..%5csecret",
+                             "/..%5C..%5Csecret",
+                             "/back%5Cslash",
+                             "//a",
+                             "//secret",
+                             "///etc/passwd",
+                             "//etc/passwd",
+                             "/%2fetc/passwd",
+                             "/sub//b",
+                             "/sub%2fb",
+                             "/....//secret",
+                             "/out",
+                             "/all/secret",
+                             "/all/",
+                             "/.dot",
+                             "/sub/.dot",
+                             "/pipe",
+                             "/zero",
+                             "/a%0a",
+                             "/none",
+                             "/%c0%ae%c0%ae/secret",
+                             "/..;/secret",
+                             "/a/",
+                             "/a/b",
+                             "/file:///etc/passwd"}) {
         INFO(path);
         const file_reply r = client.get(path);
-        CHECK((r.status == 404 || r.status == 400));
+        CHECK(r.status == 404);
         CHECK(r.body.find("side") == std::string::npos);
-        if (r.status == 400) { // what is no valid request at all
-            CHECK(std::string_view(path).find("%00") != std::string_view::npos);
-            return;
-        }
     }
+    for (const char* path : {"/a%00", "/a%00.png", "/%00", "/sub%00/b"})
+        CHECK(file_client(files).get(path).status == 404);
     for (const char* path : {"/a", "/sub/b", "/in", "/in-by-whole-path", "/%61", "/sub/%62"})
         CHECK(client.get(path).body == "inside");
     CHECK(file_client(files, {.dotfiles = true}).get("/.dot").body == "hidden");

@@ -20,6 +20,11 @@ TEST_CASE("escapes are valid or not") {
     }
 }
 
+TEST_CASE("an escaped NUL is found") {
+    CHECK(has_escaped_nul("/a%00.png"));
+    CHECK_FALSE(has_escaped_nul("/a%0/0%20"));
+}
+
 TEST_CASE("form values are decoded, what is no escape stays") {
     CHECK(decode_form("a+b%2Bc") == "a b+c");
     CHECK(decode_form("%") == "%");

@@ -64,7 +64,7 @@ TEST_CASE("malformed request targets") {
         {400, "GET /% HTTP/1.1\r\nHost: a" + end},
         {400, "GET /%4 HTTP/1.1\r\nHost: a" + end},
         {400, "GET /%4g HTTP/1.1\r\nHost: a" + end},
-        {400, "GET /%00 HTTP/1.1\r\nHost: a" + end},
+        {404, "GET /%00 HTTP/1.1\r\nHost: a" + end},
         {400, "GET ftp://a/ HTTP/1.1\r\nHost: a" + end},
         {400, "GET http:///x HTTP/1.1\r\nHost: a" + end},
         {400, "GET http://:80/x HTTP/1.1\r\nHost: a" + end},

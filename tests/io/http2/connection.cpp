@@ -229,6 +229,8 @@ TEST_CASE("http2: what is too large has its status") {
     CHECK(c.answers[11].get(":status") == "400");
     c.ask(13, asking("GET", "/", {{"host", "there"}}));
     CHECK(c.answers[13].get(":status") == "400");
+    c.ask(15, asking("GET", "/a%00.png"));
+    CHECK(c.answers[15].get(":status") == "404");
     CHECK(c.goaway() == -1);
 }
 

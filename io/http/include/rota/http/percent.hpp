@@ -10,6 +10,9 @@ namespace rota::http {
 
 /// True if every '%' in the text starts a valid escape and none of them is %00.
 [[nodiscard]] bool valid_escapes(std::string_view text) noexcept;
+/// True if there is %00 in it, which is what valid_escapes() has against it then. It is well-formed
+/// (RFC 3986 section 2.1), but where names are C's, nothing is called so.
+[[nodiscard]] bool has_escaped_nul(std::string_view text) noexcept;
 
 /// The bytes that a text stands for, once decoded; nothing if a '%' in it starts no escape.
 [[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
