@@ -188,6 +188,19 @@ TEST_CASE("http2: a reset stops its handler") {
     CHECK(c.ended_well());
 }
 
+TEST_CASE("http2: the answer to a request that was given up is not the next one's") {
+    http2_client c(routes());
+    // The reset comes when the answer is there, and before it begins.
+    c.stream().send(
+        make_frame(headers_frame, end_headers | end_stream, 1, encode(asking("GET", "/lines"))));
+    c.stream().send(make_frame(reset_frame, 0, 1, number(8)));
+    c.send("");
+    CHECK(c.answers[1].heads.empty());
+    c.ask(3, asking("POST", "/echo"), false);
+    c.content(3, "hello", true);
+    CHECK(c.answers[3].content == "hello");
+}
+
 TEST_CASE("http2: content that nobody reads is dropped, or refused behind the answer") {
     http2_client c(routes());
     c.ask(1, asking("POST", "/ignored"), false);

@@ -50,8 +50,11 @@ public:
     /// Answers it in the general way. Throws what ends the wire: operation_cancelled if that was
     /// asked for, and failures of a client that is gone.
     [[nodiscard]] task<exchange_end> answer();
-    /// Lets go of a request that has been answered.
-    void end() noexcept { request_.reset(); }
+    /// Lets go of a request that has been answered, or given up.
+    void end() noexcept {
+        request_.reset();
+        ready_.reset();
+    }
 
     // For what a wire answers by itself.
 
