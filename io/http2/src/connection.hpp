@@ -76,7 +76,9 @@ private:
     // -- writing
     void produce() override;
     void flush() override;
+    void make_frames();
     void start_writer();
+    void end_writing(bool lost) noexcept;
     [[nodiscard]] task<void> write_all();
     [[nodiscard]] task<void> flush_wire() override;
     void end_soon() override;

@@ -19,17 +19,30 @@ constexpr std::size_t stalls_max = 8;
 
 // --- Writing ---
 
-/// Makes frames, for the next time that something is sent.
-void connection::produce() {
-    if (!reading_ && !writing_)
+/// Makes frames of what there is. Where the memory for one ends its beginning may be there already,
+/// so nothing can follow.
+void connection::make_frames() {
+    try {
         engine_.write(out_, limits_.output_batch_bytes);
+    } catch (...) {
+        lost_ = true;
+        out_.clear();
+        wake_reader();
+        throw;
+    }
+}
+
+/// For the next time that something is sent.
+void connection::produce() {
+    if (!reading_ && !writing_ && !lost_)
+        make_frames();
 }
 
 void connection::flush() {
     if (reading_)
         return;
     while (!writing_ && !lost_) {
-        engine_.write(out_, limits_.output_batch_bytes);
+        make_frames();
         if (out_.empty())
             break;
         if (!wire_.try_send(out_)) {
@@ -45,6 +58,17 @@ void connection::start_writer() {
     writing_ = true;
     written_.reset();
     writers_->spawn_made([this] { return write_all(); });
+    if (writing_ && writers_->error()) // there is no memory for it
+        end_writing(true);
+}
+
+/// What waits for it goes on; where nothing can be written any more, it is to the end.
+void connection::end_writing(bool lost) noexcept {
+    lost_ = lost_ || lost;
+    writing_ = false;
+    written_.set();
+    if (lost_ || engine_.over())
+        wake_reader();
 }
 
 task<void> connection::write_all() {
@@ -55,16 +79,16 @@ task<void> connection::write_all() {
                 co_await wire_.send_owned(std::move(batch));
             if (std::exchange(flush_wanted_, false))
                 co_await wire_.flush();
-            engine_.write(out_, limits_.output_batch_bytes);
+            make_frames();
             settle();
         }
     } catch (const std::system_error&) { // the client is gone, or takes nothing
         lost_ = true;
+    } catch (...) {
+        end_writing(true);
+        throw;
     }
-    writing_ = false;
-    written_.set();
-    if (lost_ || engine_.over())
-        wake_reader();
+    end_writing(false);
 }
 
 task<void> connection::flush_wire() {
@@ -155,7 +179,7 @@ void connection::fail(error_code why) {
 
 /// Says what is left to be said, and lets the client read it.
 task<void> connection::say_goodbye() {
-    engine_.write(out_, limits_.output_batch_bytes);
+    make_frames();
     std::string rest = std::exchange(out_, {});
     if (!rest.empty())
         co_await wire_.send_owned(std::move(rest));
