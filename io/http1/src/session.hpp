@@ -49,8 +49,7 @@ public:
     session& operator=(const session&) = delete;
     ~session() {
         const bool rests = control_.rest != nullptr && control_.rest->wanted;
-        const bool goes_on = control_.is_http2 != nullptr && *control_.is_http2;
-        if (!rests && !goes_on)
+        if (!rests)
             counters_.connections_open.subtract(1);
     }
 

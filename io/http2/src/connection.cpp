@@ -32,10 +32,9 @@ connection::connection(io::stream& client, const router& routes, const server_li
       step_(std::max<std::chrono::steady_clock::duration>(
           std::min(limits.send_timeout / 8, limits.linger_timeout), std::chrono::milliseconds(1))),
       since_(home.turn_time()) {
-    if (!counted) {
+    if (!counted)
         counters_.connections.add(1);
-        counters_.connections_open.add(1);
-    }
+    counters_.connections_open.add(1);
     counters_.connections_http2.add(1);
 }
 

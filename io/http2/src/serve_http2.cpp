@@ -15,11 +15,8 @@ task<void> serve_http2(io::stream* stream, const router* routes, const server_li
     routine& self = co_await current_routine;
     const std::stop_token stop = co_await current_stop_token;
     std::unique_ptr<worker_counters> uncounted;
-    if (control.metrics == nullptr) {
+    if (control.metrics == nullptr)
         uncounted = std::make_unique<worker_counters>();
-        if (!begun.empty())
-            uncounted->connections_open.add(1);
-    }
     worker_counters& counters =
         uncounted ? *uncounted : control.metrics->of_worker(self.home().index());
     h2::connection client(*stream, *routes, *limits, control, self.home(), stop, counters,

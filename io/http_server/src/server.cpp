@@ -112,19 +112,12 @@ session_control control_of(session_shared& self, session_rest* rest) {
     return control;
 }
 
-/// A client in clear that has begun with HTTP/2, and is counted. Without `peer` it is what the
+/// A client in clear that has begun with HTTP/2. Without `peer` it is what the
 /// socket says.
 task<void> serve_preface_sender(session_shared* self, io::connection* client,
                                 const std::string* peer) {
-    worker_counters& counters = self->metrics.of_worker(client->home().index());
-    session_control control;
-    try {
-        control = control_of(*self, nullptr);
-        control.peer = peer != nullptr ? *peer : client->peer().to_string();
-    } catch (...) {
-        counters.connections_open.subtract(1);
-        throw;
-    }
+    session_control control = control_of(*self, nullptr);
+    control.peer = peer != nullptr ? *peer : client->peer().to_string();
     co_await serve_http2_client(client, &self->routes, &self->limits, std::move(control), true);
 }
 

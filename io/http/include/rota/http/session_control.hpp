@@ -48,8 +48,8 @@ struct session_control {
     /// 15.5.20). Does not throw; empty: none does.
     std::function<bool(std::string_view host)> misdirected{};
     /// HTTP/1.1 only. Set: a client whose first line is that of HTTP/2's preface (RFC 9113 section
-    /// 3.4) ends the session, which says so here: the line has been read, the client is still
-    /// counted, and what serves it next counts it off.
+    /// 3.4) ends the session, which says so here: the line has been read, and what serves
+    /// the client next counts it among those that are open.
     bool* is_http2 = nullptr;
 };
 

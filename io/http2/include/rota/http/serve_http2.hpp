@@ -16,7 +16,8 @@ inline constexpr std::string_view http2_first_line = "PRI * HTTP/2.0\r\n";
 
 /// Serves one client by HTTP/2 (RFC 9113), as serve_connection() does by HTTP/1.1, until one side
 /// has had enough. `begun` is what has been read of the client's already, and is static: nothing,
-/// or http2_first_line, and then it is counted as a connection already.
+/// or http2_first_line, and then it has been counted among the connections (not those that are
+/// open).
 ///
 /// Requests run side by side, each that takes a coroutine in one of its own, on the worker of the
 /// calling routine. Content is read through windows: no more than limits->http2 says comes ahead of
