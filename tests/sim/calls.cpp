@@ -4,13 +4,16 @@
 
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstdarg>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -67,6 +70,11 @@ long __real_syscall(long number, ...);
 ssize_t __real_getrandom(void* buffer, size_t bytes, unsigned flags);
 time_t __real_time(time_t* out);
 std::int64_t __real__ZNSt6chrono3_V212steady_clock3nowEv();
+int __real_setpriority(__priority_which_t which, id_t who, int nice);
+void __real__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
+    std::condition_variable* c, std::unique_lock<std::mutex>* held);
+void __real__ZNSt18condition_variable10notify_oneEv(std::condition_variable* c);
+void __real__ZNSt18condition_variable10notify_allEv(std::condition_variable* c);
 
 int __wrap_socket(int domain, int type, int protocol);
 int __wrap_bind(int fd, const sockaddr* address, socklen_t length);
@@ -84,6 +92,11 @@ long __wrap_syscall(long number, ...);
 ssize_t __wrap_getrandom(void* buffer, size_t bytes, unsigned flags);
 time_t __wrap_time(time_t* out);
 std::int64_t __wrap__ZNSt6chrono3_V212steady_clock3nowEv();
+int __wrap_setpriority(__priority_which_t which, id_t who, int nice);
+void __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
+    std::condition_variable* c, std::unique_lock<std::mutex>* held);
+void __wrap__ZNSt18condition_variable10notify_oneEv(std::condition_variable* c);
+void __wrap__ZNSt18condition_variable10notify_allEv(std::condition_variable* c);
 
 int __wrap_socket(int domain, int type, int protocol) {
     const memory::ample kernel;
@@ -215,6 +228,38 @@ std::int64_t __wrap__ZNSt6chrono3_V212steady_clock3nowEv() {
     if (world::find() == nullptr)
         return __real__ZNSt6chrono3_V212steady_clock3nowEv();
     return here().read_clock().time_since_epoch().count();
+}
+
+int __wrap_setpriority(__priority_which_t which, id_t who, int nice) {
+    return world::find() == nullptr ? __real_setpriority(which, who, nice) : 0;
+}
+
+// What waits for a condition is another fiber's, too. Whatever is told wakes all of them, as it
+// may.
+
+void __wrap__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(
+    std::condition_variable* c, std::unique_lock<std::mutex>* held) {
+    const memory::ample kernel;
+    if (world::find() == nullptr)
+        return __real__ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE(c, held);
+    const std::uint64_t& told = simulation::here().told[c];
+    held->unlock();
+    here().wait("a condition", [&told, before = told] { return told != before; });
+    held->lock();
+}
+
+void __wrap__ZNSt18condition_variable10notify_oneEv(std::condition_variable* c) {
+    const memory::ample kernel;
+    if (world::find() == nullptr)
+        return __real__ZNSt18condition_variable10notify_oneEv(c);
+    ++simulation::here().told[c];
+}
+
+void __wrap__ZNSt18condition_variable10notify_allEv(std::condition_variable* c) {
+    const memory::ample kernel;
+    if (world::find() == nullptr)
+        return __real__ZNSt18condition_variable10notify_allEv(c);
+    ++simulation::here().told[c];
 }
 
 } // extern "C"

@@ -1,141 +1,19 @@
 // The HTTP server under clients that pipeline, chunk, wait, half-close and break off.
 
 #include <algorithm>
-#include <charconv>
-
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <rota/http/server.hpp>
-#include <rota/io/shared_file.hpp>
-#include <rota/sleep.hpp>
-#include <rota/yield.hpp>
 
 #include "http_peer.hpp"
+#include "http_site.hpp"
 #include "scenario.hpp"
 
 namespace sim {
 namespace {
-
-using rota::task;
-using rota::http::request;
-using rota::http::response;
 
 /// What differs from run to run.
 struct rules {
     const scenario* s;
     bool hurry; ///< the server's time limits are as short as the network's delays
 };
-
-std::size_t count_of(const request& req) {
-    const std::string_view text = req.param("count");
-    std::size_t value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    return value;
-}
-
-task<response> echo(request& req) {
-    std::string content = co_await req.text(100'000);
-    co_return response::text(std::move(content));
-}
-
-task<response> sleep(request& req) {
-    const auto length = std::chrono::milliseconds(count_of(req));
-    co_await rota::sleep_for(length);
-    co_return response::text("slept");
-}
-
-/// Takes more steps than a worker takes in a turn, perhaps.
-task<response> busy(request& req) {
-    for (std::size_t left = count_of(req); left != 0; --left)
-        co_await rota::yield();
-    co_return response::text("busy");
-}
-
-task<void> write_lines(std::size_t count, rota::http::body_writer* to) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::string line = fmt::format("line {}\n", i);
-        co_await to->write(line);
-    }
-}
-
-response lines(const request& req) {
-    const std::size_t count = count_of(req);
-    return response::stream(
-        [count](rota::http::body_writer& to) { return write_lines(count, &to); }, "text/plain");
-}
-
-constexpr std::size_t file_bytes = 9000;
-
-/// A file in memory that holds a pattern.
-rota::io::shared_file make_file() {
-    const int fd = ::memfd_create("sim", MFD_CLOEXEC);
-    const std::string bytes = pattern(file_bytes);
-    here().require(::pwrite(fd, bytes.data(), bytes.size(), 0) == ssize_t{file_bytes},
-                   "a file is written");
-    return rota::io::shared_file(fd);
-}
-
-/// The beginning of it, or, if there is less than is announced, what there is from there on.
-response file(const rota::io::shared_file& from, std::size_t size, std::size_t offset) {
-    return response::file({.file = from, .facts = from.facts(), .offset = offset, .size = size},
-                          "text/plain");
-}
-
-rota::http::router routes(const rota::io::shared_file& from) {
-    rota::http::router r;
-    r.get("/file/{count}", [from](const request& req) { return file(from, count_of(req), 0); });
-    r.get("/short/{count}", [from](const request& req) {
-        return file(from, count_of(req) + 1, file_bytes - count_of(req));
-    });
-    r.get("/plain", [](const request&) { return response::fixed("hello"); });
-    r.post("/echo", [](request& req) { return echo(req); });
-    r.get("/sleep/{count}", [](request& req) { return sleep(req); });
-    r.get("/busy/{count}", [](request& req) { return busy(req); });
-    r.get("/lines/{count}", [](const request& req) { return lines(req); });
-    r.get("/large/{count}",
-          [](const request& req) { return response::text(pattern(count_of(req))); });
-    return r;
-}
-
-struct exchange {
-    std::string request;
-    int status;
-    std::string body;
-};
-
-exchange draw_exchange(random& r) {
-    const std::size_t size = r.chance(200) ? r.below(5000) : r.below(100);
-    switch (r.below(9)) {
-    case 0: {
-        const std::string content = pattern(size);
-        return {request_text("POST", "/echo", content, r.chance(500)), 200, content};
-    }
-    case 1:
-        return {request_text("GET", fmt::format("/sleep/{}", r.below(60))), 200, "slept"};
-    case 5:
-        return {request_text("GET", fmt::format("/busy/{}", r.below(200))), 200, "busy"};
-    case 2: {
-        std::string all;
-        const std::size_t count = r.below(20);
-        for (std::size_t i = 0; i < count; ++i)
-            all += fmt::format("line {}\n", i);
-        return {request_text("GET", fmt::format("/lines/{}", count)), 200, all};
-    }
-    case 6:
-        return {request_text("GET", fmt::format("/file/{}", size)), 200, pattern(size)};
-    case 7: // it has become shorter than was announced: never whole
-        if (r.chance(800))
-            return {request_text("GET", "/plain"), 200, "hello"};
-        return {request_text("GET", fmt::format("/short/{}", size)), 0, ""};
-    case 3:
-        return {request_text("GET", fmt::format("/large/{}", size)), 200, pattern(size)};
-    case 4: // an answer before the content has been read, which is dropped
-        return {request_text("POST", "/nowhere", pattern(size), r.chance(500)), 404, ""};
-    default:
-        return {request_text("GET", "/plain"), 200, "hello"};
-    }
-}
 
 /// Reads the answers to `all`: each exact, in order. Fewer only where there is an excuse, and then
 /// false.
@@ -178,10 +56,12 @@ void http_client(const rules& with) {
     p.set_room(r.one_of(rooms));
     const nanoseconds pause = r.one_of(pauses);
     std::vector<exchange> all;
+    std::vector<std::string> texts;
     std::string text;
     for (std::size_t count = r.between(1, 6); count != 0; --count) {
         all.push_back(draw_exchange(r));
-        text += all.back().request;
+        texts.push_back(all.back().text());
+        text += texts.back();
     }
     const std::size_t way = r.below(8);
     if (way == 0) { // breaks off
@@ -192,9 +72,9 @@ void http_client(const rules& with) {
         return;
     }
     if (way < 4) { // one after the other
-        for (const exchange& e : all) {
-            p.send_slowly(e.request, pause);
-            if (!check_answers(with, p, {e}, pause))
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            p.send_slowly(texts[i], pause);
+            if (!check_answers(with, p, {all[i]}, pause))
                 return;
         }
         return;
@@ -238,8 +118,8 @@ void run_http() {
     scenario s;
     const rules with{.s = &s, .hurry = r.chance(300)};
     const rota::http::server_options options = draw_options(r, with.hurry);
-    const rota::io::shared_file from = make_file();
-    rota::http::server server(s.context(), routes(from), options);
+    const rota::io::shared_file from = make_file(site_file_bytes);
+    rota::http::server server(s.context(), site_routes(from), options);
     for (std::size_t count = r.between(1, 6); count != 0; --count) {
         s.client([&with, times = r.chance(300) ? r.between(2, 5) : 1] {
             for (std::size_t left = times; left != 0; --left)

@@ -116,6 +116,7 @@ rota::http::server_options patient_options(std::size_t connections_max) {
     o.limits.body_timeout = std::chrono::hours(9);
     o.limits.send_timeout = std::chrono::hours(9);
     o.limits.linger_timeout = std::chrono::hours(9);
+    o.limits.body_rate_min_bytes_per_s = 0;
     o.limits.output_batch_bytes = here().rng().between(1, 3000);
     o.hooks.on_error = scenario::note_error;
     return o;

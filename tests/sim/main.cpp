@@ -81,6 +81,7 @@ std::uint64_t run_seed(std::uint64_t seed, bool trace) {
                     : rare == 28    ? sim::run_takeover
                     : rare == 6     ? sim::run_datagrams
                     : rare == 0     ? sim::run_ranges
+                    : rare == 24    ? sim::run_http2
                     : rare == 17    ? sim::run_websockets
                                     : scenarios[seed % std::size(scenarios)]);
     if (trace)

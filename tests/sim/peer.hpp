@@ -34,6 +34,8 @@ public:
     void send(std::string_view bytes);
     /// In pieces, with pauses of up to `pause` between them.
     void send_slowly(std::string_view bytes, nanoseconds pause);
+    /// Whether the server's kernel has all of it.
+    [[nodiscard]] bool is_sent() const noexcept { return link_->up.under_way.empty(); }
     void half_close();
     void reset();
     void close();

@@ -7,14 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <rota/http/server.hpp>
-#include <rota/io/shared_file.hpp>
 
 #include "file_answer.hpp"
 #include "http_peer.hpp"
+#include "http_site.hpp"
 #include "memory.hpp"
 #include "scenario.hpp"
 
@@ -26,12 +23,8 @@ using rota::http::request;
 
 constexpr std::string_view tag = "\"sim\"";
 
-/// A file in memory that holds a pattern.
-representation make_file(std::size_t size) {
-    const int fd = ::memfd_create("sim", MFD_CLOEXEC);
-    const std::string bytes = pattern(size);
-    here().require(std::cmp_equal(::pwrite(fd, bytes.data(), size, 0), size), "a file is written");
-    representation made{.file = rota::io::shared_file(fd),
+representation represent(rota::io::shared_file file) {
+    representation made{.file = std::move(file),
                         .facts = {},
                         .modified = {},
                         .tag = std::string(tag.substr(1, tag.size() - 2)),
@@ -187,7 +180,7 @@ void run_ranges() {
     random& r = here().rng();
     scenario s;
     const std::size_t size = r.chance(300) ? r.between(1, 20) : r.between(1, 9'000);
-    const representation file = make_file(size);
+    const representation file = represent(make_file(size));
     const std::string whole = pattern(size);
     rota::http::router routes;
     routes.get("/file", [&file](const request& asked) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +29,7 @@ struct simulation {
     network net;
     mail post{net};
     std::vector<rota::io::buffer_group*> groups; // attached to a backend
+    std::map<const void*, std::uint64_t> told;   // how often, by condition
     bool dedicated = false;                      // the topology
 
     /// With `dedicated`: the thread is one of those called so.

@@ -1,0 +1,80 @@
+// The HTTP server under clients of HTTP/2: many requests at once, through windows of all sizes that
+// change, with streams that are given up; and through a drain, behind which it is known which
+// requests have been served.
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <rota/event.hpp>
+
+#include "h2_client.hpp"
+#include "http_peer.hpp"
+#include "http_site.hpp"
+
+namespace sim {
+namespace {
+
+using rota::task;
+using rota::http::request;
+using rota::http::response;
+
+task<response> wait(h2_host* in, std::string name) {
+    struct entry {
+        h2_host& in;
+        const std::string& name;
+        ~entry() { in.waiting.erase(name); }
+    } const me{*in, name};
+    {
+        const memory::ample here_is_room;
+        in->waiting.insert(name);
+    }
+    rota::event never_set;
+    co_await never_set.wait();
+    co_return response::text("");
+}
+
+} // namespace
+
+void run_http2() {
+    if (!rota::http::has_http2())
+        return run_http();
+    random& r = here().rng();
+    const bool large = r.chance(250);
+    if (large)
+        simulation::here().net.widen(4096);
+    scenario s(large ? setting::together : setting::any);
+    rota::http::server_options options = patient_options(r.between(1, 5));
+    options.limits.http2.streams_max = static_cast<std::uint32_t>(r.between(1, 8));
+    options.limits.http2.stream_window_bytes = 65'535;
+    options.limits.http2.connection_window_bytes = r.chance(500) ? 65'535 : 1'048'576;
+    options.hooks.on_error = [](std::string_view what) {
+        if (what.find("Stale file handle") == std::string_view::npos) // as it is, of some
+            scenario::note_error(what);
+    };
+    h2_host in{.s = &s,
+               .streams_max = options.limits.http2.streams_max,
+               .large = large,
+               .drain_timeout = options.drain_timeout};
+    const rota::io::shared_file from = make_file(site_file_bytes);
+    rota::http::router routes = site_routes(from);
+    routes.get("/wait/{name}",
+               [&in](request& req) { return wait(&in, std::string(req.param("name"))); });
+    rota::http::server server(s.context(), std::move(routes), options);
+    for (std::size_t count = r.between(1, 5); count != 0; --count) {
+        s.client([&in] {
+            here().sleep(nanoseconds(here().rng().below(50'000'000)));
+            visit_by_http2(&in);
+        });
+    }
+    s.serve({.run = [&server] { return server.run(); },
+             .drain =
+                 [&] {
+                     in.drains = here().now();
+                     server.drain();
+                 },
+             .connections = [&server] { return server.connections(); },
+             .connections_max = options.max_connections});
+}
+
+} // namespace sim
