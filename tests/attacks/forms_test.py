@@ -84,7 +84,8 @@ def test_many_forms_at_once(program, options):
             return not writable and not left
 
         eventually(all_taken, "the forms are there, or refused")
-        server.check_memory((128 << 20) + clients_max * (640 << 10) + (64 << 20))
+        # A string that grows is there twice for a moment, and the allocator keeps what was freed.
+        server.check_memory((128 << 20) + clients_max * (640 << 10) + (96 << 20))
         refused = 0
         for client in clients:
             if select.select([client], [], [], 0)[0]:
