@@ -1,14 +1,13 @@
 """Instructions per request of rota-http under callgrind: python3 bench/instructions --help."""
 
 import argparse
-import os
 import shutil
-import signal
 import sys
 from pathlib import Path
 
 import baseline
 import callgrind
+import command
 import script
 from error import InstructionsError
 
@@ -35,10 +34,6 @@ def parse_arguments():
         help="give up after so long (default: %(default)s)")
     add("--json", type=Path, metavar="FILE", help="also write the figures there")
     return parser.parse_args()
-
-
-def give_up(*_):
-    raise InstructionsError("it takes too long (--limit)")
 
 
 def choose_cases(only):
@@ -90,20 +85,5 @@ def run(options):
     return 1
 
 
-def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped
-    signal.signal(signal.SIGALRM, give_up)
-    os.environ["LC_ALL"] = "C"
-    options = parse_arguments()
-    signal.alarm(options.limit)
-    try:
-        return run(options)
-    except InstructionsError as error:
-        print(f"bench: error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.main(parse_arguments, run))

@@ -1,9 +1,7 @@
 """Memory that rota-http touches for a request: python3 bench/touched --help."""
 
 import argparse
-import os
 import shutil
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +12,7 @@ sys.path.insert(1, str(HERE.parent / "instructions"))  # how the server is asked
 
 import baseline  # noqa: E402
 import cases  # noqa: E402
+import command  # noqa: E402
 import figures as table  # noqa: E402
 import lines  # noqa: E402
 from error import InstructionsError  # noqa: E402
@@ -41,10 +40,6 @@ def parse_arguments():
         help="give up after so long (default: %(default)s)")
     add("--json", type=Path, metavar="FILE", help="also write the figures there")
     return parser.parse_args()
-
-
-def give_up(*_):
-    raise InstructionsError("it takes too long (--limit)")
 
 
 def measure(how, which, name, profiles=None):
@@ -95,20 +90,5 @@ def run(options):
     return 1
 
 
-def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are stopped
-    signal.signal(signal.SIGALRM, give_up)
-    os.environ["LC_ALL"] = "C"
-    options = parse_arguments()
-    signal.alarm(options.limit)
-    try:
-        return run(options)
-    except InstructionsError as error:
-        print(f"bench: error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command.main(parse_arguments, run))
