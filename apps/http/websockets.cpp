@@ -31,7 +31,7 @@ constexpr std::size_t large_bytes = 1'048'576;
 constexpr std::uint16_t unsupported = 1003; // RFC 6455 section 7.4.1
 constexpr std::uint16_t too_big = 1009;
 
-/// Rooms that somebody is in. Any thread.
+/// Rooms with clients in them. Any thread.
 class chat_rooms {
 public:
     using members = std::set<rota::io::outbox*>;

@@ -36,7 +36,7 @@ struct finished {
     Value value;               ///< what it returned; std::monostate for void
     std::size_t completed = 0; ///< how many jobs are done with
     /// The ids of the others, if it has not failed: their leases had ended or been taken away, so
-    /// somebody else may do them, too.
+    /// another taker may do them, too.
     std::vector<std::uint64_t> lost{};
 };
 

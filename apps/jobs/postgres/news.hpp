@@ -65,7 +65,7 @@ public:
 
     /// This server has done that. Any thread.
     void tell(const std::vector<change>& what) noexcept;
-    /// Somebody here would like jobs of a queue that had none. Any thread.
+    /// A taker here waits for jobs of a queue that had none. Any thread.
     void wish(const std::string& queue) noexcept;
 
 private:

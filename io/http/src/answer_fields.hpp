@@ -14,8 +14,8 @@ void add_missing_fields(headers& to, std::string_view lines);
 /// Adds a name to Vary, unless it is there, or "*".
 void add_to_vary(headers& to, std::string_view name);
 
-/// Has the answer to `of` have this field, whoever makes it; see request_facts::answer_fields. Both
-/// are known to be well-formed.
+/// Gives any answer to `of` this field; see request_facts::answer_fields. Both are known to be
+/// well-formed.
 void promise_field(request& of, std::string_view name, std::string_view value);
 
 } // namespace rota::http

@@ -101,7 +101,7 @@ task<exchange_end> responder::answer() {
     co_return exchange_end::answered;
 }
 
-/// The fields that middleware has promised, whoever has made the answer.
+/// The fields that middleware has promised for any answer.
 void responder::add_promised(response& answer) const {
     const request_facts* const facts = request_access::known_facts(*request_);
     if (facts != nullptr && !facts->answer_fields.empty())

@@ -204,7 +204,7 @@ task<session::progress> session::end_without_head(wait_end how, bool idle) {
     co_return progress::close;
 }
 
-/// Whether the client speaks HTTP/2, to somebody that listens to it.
+/// Whether the client speaks HTTP/2, and the server takes it.
 bool session::becomes_http2(parse_event event) noexcept {
     if (event != parse_event::error || control_.is_http2 == nullptr || requests_ != 0 ||
         !parser_.at_http2_preface()) {

@@ -16,7 +16,7 @@ struct request_id_options {
     std::optional<io::network_list> from{};
 };
 
-/// Gives each request a name, request::id(), and says it in the answer, whoever makes that: the one
+/// Gives each request a name, request::id(), and says it in the answer, an error's, too: the one
 /// that came in the field, if it is well-formed (is_request_id()) and came once, else a new one. A
 /// program passes it on with requests that it makes, and has it in its log. Throws
 /// std::invalid_argument for a name that no field can have.

@@ -21,7 +21,7 @@ struct security_headers_options {
     bool nosniff = true; ///< X-Content-Type-Options
 };
 
-/// Has every answer these fields, whoever makes it, unless it has one of that name by itself.
+/// Gives every answer these fields, errors among them, unless it has one of that name by itself.
 /// Throws std::invalid_argument for what no field can hold.
 [[nodiscard]] middleware security_headers(const security_headers_options& options = {});
 

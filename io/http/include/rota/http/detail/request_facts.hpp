@@ -19,7 +19,7 @@ struct request_facts {
     std::optional<trace_context> trace; // of tracing()
     std::string user;                   // of basic_auth(), bearer_auth()
 
-    /// Fields that the answer is to have, whoever makes it, unless it has them by itself: lines as
+    /// Fields that any answer to it is to have, unless it has them by itself: lines as
     /// headers::wire() has them, well-formed. Vary is added to what there is of it.
     std::string answer_fields;
 };

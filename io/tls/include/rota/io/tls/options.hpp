@@ -37,8 +37,8 @@ struct server_options {
     /// and a ticket is good for an hour.
     bool tickets = true;
     /// Instead of keys of its own: a file of 80 random bytes for each key, the first of which
-    /// seals, all of which open. Machines that share it resume each other's sessions; whoever
-    /// writes it changes it in time, then calls reload().
+    /// seals, all of which open. Machines that share it resume each other's sessions.
+    /// When the file has changed, reload() reads it again.
     std::string ticket_keys{};
     /// Sessions of TLS 1.2 clients that use no tickets. 0: none.
     std::size_t session_cache = 4'096;
