@@ -14,6 +14,7 @@
 #include <rota/io/shared_bytes.hpp>
 
 #include "support.hpp"
+#include "watched.hpp"
 
 using namespace std::chrono_literals;
 using namespace rota::io;
@@ -21,18 +22,6 @@ using namespace rota::io::test;
 using rota::task;
 
 namespace {
-
-/// Bytes, and how to tell whether anybody holds them.
-struct watched {
-    explicit watched(std::string text)
-        : held(std::make_shared<std::string>(std::move(text))),
-          bytes(std::shared_ptr<const char[]>(held, held->data()), held->size()) {}
-    /// Besides these here.
-    [[nodiscard]] long holders() const { return held.use_count() - 2; }
-
-    std::shared_ptr<std::string> held;
-    shared_bytes bytes;
-};
 
 task<void> send_between(connection c, shared_bytes what, std::atomic<int>* error) {
     co_await c.write("before ");

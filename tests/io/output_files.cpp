@@ -1,22 +1,15 @@
 // Files among what an output has queued, over a kernel that does what its script says.
 
 #include <cerrno>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <rota/inline_scheduler.hpp>
-
-#include "fake_backends.hpp"
-#include "output.hpp"
-#include "read_side.hpp"
+#include "output_driver.hpp"
 #include "support.hpp"
 #include "temporary_file.hpp"
-#include "write_side.hpp"
 
 using namespace std::chrono_literals;
 using namespace rota::io;
@@ -24,49 +17,16 @@ using namespace rota::io::test;
 
 namespace {
 
-constexpr auto never = std::chrono::steady_clock::time_point::max();
-
-struct set_up final : output::owner {
-    explicit set_up(std::size_t high = 1 << 20)
-        : out(scheduler.home(), sender, poller,
-              {.high_water_bytes = high, .low_water_bytes = high / 4}, *this) {
-        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-        out.open(fds[0]);
-        scheduler.home().hold(); // so that it is us who flush
+struct set_up final : output_driver {
+    explicit set_up(std::size_t high = 1 << 20) : output_driver(high) {
         writes.look = [this](const send_request& r) { more.push_back(r.more != 0); };
-    }
-    ~set_up() {
-        rota::worker::restore(nullptr);
-        ::close(fds[0]);
-        ::close(fds[1]);
-    }
-    void output_settled() noexcept override {}
-    void run() {
-        for (int i = 0; i < 3; ++i) {
-            scheduler.run();
-            sender.flush();
-            poller.turn(never, false);
-        }
-        scheduler.run();
-    }
-    /// The socket is writable again.
-    void go_on() {
-        reads.complete(*reads.calls.back().second, 0);
-        run();
     }
     bool peer_sees_end() const {
         char byte = 0;
         return ::recv(fds[1], &byte, 1, MSG_DONTWAIT) == 0;
     }
 
-    rota::inline_scheduler scheduler;
-    read_script reads;
-    write_script writes;
     std::vector<bool> more; // of each send
-    read_side poller{[this] { return std::make_unique<fake_read_backend>(reads); }, 0ns};
-    write_side sender{std::make_unique<fake_write_backend>(writes), 1 << 20};
-    int fds[2] = {-1, -1};
-    output out;
 };
 
 } // namespace

@@ -1,24 +1,18 @@
 // Shared bytes among what an output has queued, over a kernel that does what its script says.
 
 #include <cerrno>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <rota/inline_scheduler.hpp>
 #include <rota/io/shared_bytes.hpp>
 
-#include "fake_backends.hpp"
-#include "output.hpp"
-#include "read_side.hpp"
+#include "output_driver.hpp"
 #include "support.hpp"
 #include "temporary_file.hpp"
-#include "write_side.hpp"
+#include "watched.hpp"
 
 using namespace std::chrono_literals;
 using namespace rota::io;
@@ -26,59 +20,15 @@ using namespace rota::io::test;
 
 namespace {
 
-constexpr auto never = std::chrono::steady_clock::time_point::max();
-
-struct set_up final : output::owner {
-    explicit set_up(std::size_t high = 1 << 20)
-        : out(scheduler.home(), sender, poller,
-              {.high_water_bytes = high, .low_water_bytes = high / 4}, *this) {
-        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-        out.open(fds[0]);
-        scheduler.home().hold(); // so that it is us who flush
+struct set_up final : output_driver {
+    explicit set_up(std::size_t high = 1 << 20) : output_driver(high) {
         writes.look = [this](const send_request& r) {
             for (std::size_t i = 0; i < r.message.msg_iovlen; ++i)
                 from.push_back(r.message.msg_iov[i].iov_base);
         };
     }
-    ~set_up() {
-        rota::worker::restore(nullptr);
-        ::close(fds[0]);
-        ::close(fds[1]);
-    }
-    void output_settled() noexcept override {}
-    void run() {
-        for (int i = 0; i < 3; ++i) {
-            scheduler.run();
-            sender.flush();
-            poller.turn(never, false);
-        }
-        scheduler.run();
-    }
-    void go_on() { // the socket is writable again
-        reads.complete(*reads.calls.back().second, 0);
-        run();
-    }
 
-    rota::inline_scheduler scheduler;
-    read_script reads;
-    write_script writes;
     std::vector<const void*> from; // the pieces of each send
-    read_side poller{[this] { return std::make_unique<fake_read_backend>(reads); }, 0ns};
-    write_side sender{std::make_unique<fake_write_backend>(writes), 1 << 20};
-    int fds[2] = {-1, -1};
-    output out;
-};
-
-/// Bytes, and how to tell whether anybody holds them.
-struct watched {
-    explicit watched(std::string text)
-        : held(std::make_shared<std::string>(std::move(text))),
-          bytes(std::shared_ptr<const char[]>(held, held->data()), held->size()) {}
-    /// Besides these here.
-    [[nodiscard]] long holders() const { return held.use_count() - 2; }
-
-    std::shared_ptr<std::string> held;
-    shared_bytes bytes;
 };
 
 } // namespace

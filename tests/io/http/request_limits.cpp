@@ -18,6 +18,37 @@ namespace {
 using namespace std::chrono_literals;
 using test::ask;
 
+/// Two connections with a handler that waits, behind a limit.
+struct two_clients {
+    explicit two_clients(const concurrency_limit_options& options) {
+        routes.use(concurrency_limit(options));
+        routes.get("/", [this](request&) -> task<response> {
+            co_await open.wait();
+            co_return response::text("in\n");
+        });
+        for (auto [client, routine] : {std::pair(&one, &first), std::pair(&two, &second)})
+            *routine = scheduler.spawn(serve_connection(client, &routes, &limits, {}), {});
+    }
+    ~two_clients() {
+        for (const auto& each : {first, second})
+            each->request_stop();
+        scheduler.run();
+    }
+    void ask(test::memory_stream& from) {
+        from.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        scheduler.run();
+    }
+
+    event open;
+    router routes;
+    server_limits limits;
+    inline_scheduler scheduler;
+    test::memory_stream one{scheduler};
+    test::memory_stream two{scheduler};
+    routine_ptr first;
+    routine_ptr second;
+};
+
 } // namespace
 
 TEST_CASE("handlers that are late are cancelled, and their clients told") {
@@ -60,71 +91,31 @@ TEST_CASE("content beyond a route's limit is a 413 at once") {
 }
 
 TEST_CASE("so many at once, some wait, others are refused") {
-    event open;
-    router routes;
-    routes.use(concurrency_limit({.at_once = 1, .waiting_max = 0, .retry_after = 7s}));
-    routes.get("/", [&open](request&) -> task<response> {
-        co_await open.wait();
-        co_return response::text("in\n");
-    });
-    const router& shared = routes;
-    server_limits limits;
-    inline_scheduler scheduler;
-    test::memory_stream one{scheduler};
-    test::memory_stream two{scheduler};
-    auto first = scheduler.spawn(serve_connection(&one, &shared, &limits, {}), {.name = "one"});
-    auto second = scheduler.spawn(serve_connection(&two, &shared, &limits, {}), {.name = "two"});
-    const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-    one.send(get);
-    scheduler.run();
-    two.send(get);
-    scheduler.run();
-    const test::answered refused{two.receive()};
+    two_clients s({.at_once = 1, .waiting_max = 0, .retry_after = 7s});
+    s.ask(s.one);
+    s.ask(s.two);
+    const test::answered refused{s.two.receive()};
     CHECK(refused.status() == "503");
     CHECK(refused.field("Retry-After") == "7");
-    open.set();
-    scheduler.run();
-    CHECK(one.receive().ends_with("\r\nin\n"));
-    two.send(get);
-    scheduler.run();
-    CHECK(two.receive().ends_with("\r\nin\n")); // there is room again
-    for (const auto& each : {first, second})
-        each->request_stop();
-    scheduler.run();
+    s.open.set();
+    s.scheduler.run();
+    CHECK(s.one.receive().ends_with("\r\nin\n"));
+    s.ask(s.two);
+    CHECK(s.two.receive().ends_with("\r\nin\n")); // there is room again
 }
 
 TEST_CASE("one that waits has its turn, or is told after a while") {
-    event open;
-    router routes;
-    routes.use(concurrency_limit({.at_once = 1, .waiting_max = 1, .patience = 100ms}));
-    routes.get("/", [&open](request&) -> task<response> {
-        co_await open.wait();
-        co_return response::text("in\n");
-    });
-    const router& shared = routes;
-    server_limits limits;
-    inline_scheduler scheduler;
-    test::memory_stream one{scheduler};
-    test::memory_stream two{scheduler};
-    auto first = scheduler.spawn(serve_connection(&one, &shared, &limits, {}), {.name = "one"});
-    auto second = scheduler.spawn(serve_connection(&two, &shared, &limits, {}), {.name = "two"});
-    const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-    one.send(get);
-    scheduler.run();
-    two.send(get);
-    scheduler.run();
-    CHECK(two.receive().empty());
-    scheduler.advance(100ms);
-    CHECK(test::answered{two.receive()}.status() == "503");
-    two.send(get);
-    scheduler.run();
-    open.set();
-    scheduler.run();
-    CHECK(one.receive().ends_with("\r\nin\n"));
-    CHECK(two.receive().ends_with("\r\nin\n"));
-    for (const auto& each : {first, second})
-        each->request_stop();
-    scheduler.run();
+    two_clients s({.at_once = 1, .waiting_max = 1, .patience = 100ms});
+    s.ask(s.one);
+    s.ask(s.two);
+    CHECK(s.two.receive().empty());
+    s.scheduler.advance(100ms);
+    CHECK(test::answered{s.two.receive()}.status() == "503");
+    s.ask(s.two);
+    s.open.set();
+    s.scheduler.run();
+    CHECK(s.one.receive().ends_with("\r\nin\n"));
+    CHECK(s.two.receive().ends_with("\r\nin\n"));
     CHECK_THROWS_AS(concurrency_limit({.at_once = 0}), std::invalid_argument);
 }
 
