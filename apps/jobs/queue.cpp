@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::hours day{24};
+constexpr std::chrono::hours one_day{24};
 
 void check(bool good, const char* what) {
     if (!good)
@@ -46,7 +46,7 @@ rota::task<std::vector<taken_job>> queue::take(std::size_t max, taking how) {
     wanted.lease_ms = how.lease.count();
     std::vector<taken_job> jobs;
     while (jobs.empty() && !service_->drain_token().stop_requested()) {
-        jobs = co_await service_->wait_for_jobs(queue_, wanted, day);
+        jobs = co_await service_->wait_for_jobs(queue_, wanted, one_day);
     }
     co_return std::move(jobs);
 }

@@ -16,6 +16,7 @@
 
 #include "access.hpp"
 #include "operation.hpp"
+#include "socket_option.hpp"
 #include "worker_io.hpp"
 
 namespace rota::io {
@@ -150,8 +151,7 @@ task<connection> connect(context& ctx, endpoint address, deadline until) {
         co_await connect_unix(s.get(), &address, until);
         co_return adopt(ctx, std::move(s), assignment(self.home()));
     }
-    const int on = 1;
-    ::setsockopt(s.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    set_option(s.get(), IPPROTO_TCP, TCP_NODELAY, 1);
     one_shot operation(op_kind::connect, context_access::io_of(ctx, self.home()), s.get(),
                        "connect", std::source_location::current());
     operation.set_address(address);

@@ -16,16 +16,12 @@
 #include <rota/sleep.hpp>
 
 #include "bind_failure.hpp"
+#include "socket_option.hpp"
 
 namespace rota::io {
 namespace {
 
 constexpr std::size_t taken_at_drain = 65'536; // more than kernels keep
-constexpr auto retry_after = std::chrono::milliseconds(50);
-
-bool set_option(int fd, int level, int name, int value) noexcept {
-    return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
-}
 
 void validate(const endpoint& address, const datagram_options& o) {
     const auto require = [](bool holds, const char* what) {

@@ -25,6 +25,7 @@
 #include "bind_failure.hpp"
 #include "datagram_core.hpp"
 #include "gate.hpp"
+#include "socket_option.hpp"
 
 namespace rota::io {
 
@@ -55,7 +56,7 @@ struct datagram_server::state {
 namespace {
 
 /// How long sockets whose handlers have ended have to be closed.
-constexpr auto last_grace = std::chrono::seconds(1);
+constexpr auto closing_grace = std::chrono::seconds(1);
 
 /// The workers that take new routines, `max` at most.
 std::vector<worker*> workers_of(context& ctx, std::size_t max) {
@@ -74,9 +75,7 @@ std::vector<accepted_socket> open_sockets(const endpoint& address, datagram_opti
     std::vector<accepted_socket> all;
     all.push_back(open_datagrams(address, options));
     const endpoint bound = local_of(all.front().get());
-    const int yes = 1;
-    if (count > 1 &&
-        ::setsockopt(all.front().get(), SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes) != 0)
+    if (count > 1 && !set_option(all.front().get(), SOL_SOCKET, SO_REUSEPORT, 1))
         throw_bind_failure(address, "cannot share", SOCK_DGRAM);
     options.reuse_port = true;
     while (all.size() < count)
@@ -84,13 +83,8 @@ std::vector<accepted_socket> open_sockets(const endpoint& address, datagram_opti
     return all;
 }
 
-task<void> until_empty(gate* g) {
-    auto emptied = g->empty();
-    co_await emptied;
-}
-
 /// Waits for the end of each; what ended one of them, if anything.
-task<std::exception_ptr> until_ended(const std::vector<routine_ptr>* routines) {
+task<std::exception_ptr> until_all_ended(const std::vector<routine_ptr>* routines) {
     std::exception_ptr error;
     for (const routine_ptr& each : *routines) {
         try {
@@ -165,7 +159,7 @@ static task<void> serve_socket(std::shared_ptr<datagram_server::state> s, accept
             error = std::current_exception();
         }
         try {
-            co_await with_timeout(last_grace, life->closed.wait());
+            co_await with_timeout(closing_grace, life->closed.wait());
         } catch (const timed_out&) { // the handler has given its socket away
         }
         if (!life->received || s->draining.stop_requested())
@@ -194,7 +188,7 @@ static task<void> serve_then_drain(std::shared_ptr<datagram_server::state> s,
     s->settle(bound);
     const std::stop_token stopped = co_await current_stop_token;
     try {
-        co_await under(s->draining.get_token(), until_ended(handlers));
+        co_await under(s->draining.get_token(), until_all_ended(handlers));
         co_return;
     } catch (const operation_cancelled&) { // by which of the two is seen below
     }
@@ -203,7 +197,7 @@ static task<void> serve_then_drain(std::shared_ptr<datagram_server::state> s,
         co_return;
     try {
         co_await with_timeout(s->options.drain_timeout,
-                              under(s->hurry.get_token(), until_ended(handlers)));
+                              under(s->hurry.get_token(), until_all_ended(handlers)));
     } catch (const timed_out&) {
         spdlog::warn("drain: cancelling handlers of datagrams");
     } catch (const operation_cancelled&) { // so they are cancelled without a word
@@ -214,7 +208,7 @@ static task<void> serve_then_drain(std::shared_ptr<datagram_server::state> s,
 static task<void> run_to_the_end(std::shared_ptr<datagram_server::state> s) {
     std::vector<routine_ptr> handlers;
     std::exception_ptr error;
-    task<std::exception_ptr> ended = until_ended(&handlers); // so that the end needs no memory
+    task<std::exception_ptr> ended = until_all_ended(&handlers); // so that the end needs no memory
     try {
         co_await serve_then_drain(s, &handlers);
     } catch (...) {
@@ -227,7 +221,7 @@ static task<void> run_to_the_end(std::shared_ptr<datagram_server::state> s) {
     const std::stop_token not_stopped = nobody.get_token();
     const std::exception_ptr theirs = co_await ended.under(not_stopped);
     try {
-        task<void> closed = with_timeout(last_grace, until_empty(&s->open));
+        task<void> closed = with_timeout(closing_grace, until_nobody_in(&s->open));
         co_await closed.under(not_stopped);
     } catch (const timed_out&) { // a handler has given its socket away, to whatever keeps it
     }

@@ -139,19 +139,19 @@ void end_signals::listen(const std::stop_token& ending) {
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr); // those of others are for the program's threads
     using clock = std::chrono::steady_clock;
-    auto deadline = clock::time_point::max();
+    auto last_moment = clock::time_point::max();
     for (;;) {
-        const int number = await(blocked_.set(), deadline);
+        const int number = await(blocked_.set(), last_moment);
         if (ending.stop_requested())
             return;
         if (number > 0 && hung_up(number))
             continue;
         if (number > 0) {
-            const bool first = deadline == clock::time_point::max();
-            deadline = std::min(deadline, clock::now() + grace +
-                                              (first ? drain_timeout_ : clock::duration(0)));
+            const bool first = last_moment == clock::time_point::max();
+            last_moment = std::min(last_moment, clock::now() + grace +
+                                                    (first ? drain_timeout_ : clock::duration(0)));
             pass_on(number);
-        } else if (clock::now() >= deadline) {
+        } else if (clock::now() >= last_moment) {
             give_up();
         }
     }

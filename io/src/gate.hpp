@@ -7,6 +7,7 @@
 #include <rota/check.hpp>
 #include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/task.hpp>
 
 namespace rota::io {
 
@@ -79,5 +80,11 @@ private:
     wait_list entering_;
     wait_list emptying_;
 };
+
+/// Waits until none is inside.
+inline task<void> until_nobody_in(gate* g) {
+    auto emptied = g->empty();
+    co_await emptied;
+}
 
 } // namespace rota::io

@@ -17,6 +17,7 @@
 #include "connection_core.hpp"
 #include "handle_state.hpp"
 #include "operation.hpp"
+#include "socket_option.hpp"
 #include "wait_point.hpp"
 #include "worker_io.hpp"
 
@@ -25,12 +26,7 @@ namespace {
 
 constexpr unsigned accepts_in_a_row = 16; // then the worker's other clients have their turn
 constexpr std::size_t backlog_taken_at_close = 4096;
-constexpr auto retry_after = std::chrono::milliseconds(50);
 constexpr int unsent_bytes_max = 131'072; // in the kernel, beyond what the client has room for
-
-bool set_option(int fd, int level, int name, int value) noexcept {
-    return ::setsockopt(fd, level, name, &value, sizeof value) == 0;
-}
 
 /// A socket file that outlived its server makes bind() fail: remove it if nobody answers there.
 void remove_stale_socket(const endpoint& address) {
@@ -45,7 +41,7 @@ void remove_stale_socket(const endpoint& address) {
         ::unlink(path.c_str());
 }
 
-accepted_socket open_listener(const endpoint& address, const listen_options& options) {
+accepted_socket open_listening(const endpoint& address, const listen_options& options) {
     // A client that was there when it became readable may be gone by the time of the accept, which
     // then must not block.
     accepted_socket s(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -311,7 +307,7 @@ struct listener::core final : operation, handle_core {
 };
 
 listener::listener(context& ctx, worker& home, const endpoint& address, listen_options options)
-    : core_(new core(context_access::io_of(ctx, home), open_listener(address, options), address,
+    : core_(new core(context_access::io_of(ctx, home), open_listening(address, options), address,
                      assignment(home))) {}
 
 listener::~listener() { core_->let_go(); }

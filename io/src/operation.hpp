@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include <rota/detail/completion_queue.hpp>
@@ -15,6 +16,9 @@ class worker;
 }
 
 namespace rota::io {
+
+/// When to try again after a shortage (of memory, of descriptors) whose end nothing announces.
+inline constexpr auto retry_after = std::chrono::milliseconds(50);
 
 enum class op_kind : std::uint8_t {
     receive, ///< into the buffers of `group`, again and again until `room` bytes have been

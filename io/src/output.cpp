@@ -20,8 +20,6 @@
 namespace rota::io {
 namespace {
 
-constexpr auto retry_after = std::chrono::milliseconds(50);
-
 /// The kernel is short of memory: no fault of the connection, and no readiness announces its end.
 bool is_shortage(std::int32_t result) noexcept { return result == -ENOBUFS || result == -ENOMEM; }
 

@@ -17,7 +17,7 @@ namespace {
 thread_local const read_side* driven_here = nullptr;
 
 /// More workers than this that are posted to between two turns are woken at once.
-constexpr std::size_t posted_max = 64;
+constexpr std::size_t received_posts_max = 64;
 
 /// Before what lacked memory is tried again.
 constexpr auto pause_when_short = std::chrono::milliseconds(5);
@@ -28,7 +28,7 @@ read_side::read_side(backend_factory make_backend,
                      std::optional<std::chrono::nanoseconds> inline_budget)
     : make_backend_(std::move(make_backend)), inline_budget_(inline_budget),
       backend_(make_backend_()) {
-    posted_.reserve(posted_max);
+    posted_.reserve(received_posts_max);
 }
 
 const read_side* read_side::play_driver_of(const read_side* next) noexcept {

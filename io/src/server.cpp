@@ -51,11 +51,6 @@ task<void> until_ended(const std::vector<routine_ptr>* routines) {
     }
 }
 
-task<void> until_empty(gate* g) {
-    auto emptied = g->empty();
-    co_await emptied;
-}
-
 } // namespace
 
 static std::shared_ptr<server::state> checked(context& ctx, bool has_handler,
@@ -158,8 +153,8 @@ static task<void> accept_clients(std::shared_ptr<server::state> s, listener* fro
 /// Until nobody is let in any more, no handler runs, and no connection is left.
 static task<void> until_gone(server::state* s, const std::vector<routine_ptr>* acceptors) {
     co_await until_ended(acceptors);
-    co_await until_empty(&s->served);
-    co_await until_empty(&s->clients);
+    co_await until_nobody_in(&s->served);
+    co_await until_nobody_in(&s->clients);
 }
 
 /// True if `what` ends by itself before the time is up, a second drain() and a stop request.
@@ -329,7 +324,7 @@ static task<void> run_to_the_end(std::shared_ptr<server::state> s) {
     const std::stop_token stopped = co_await current_stop_token;
     // Made here, so that the end needs no memory.
     task<void> accepted = until_ended(&acceptors);
-    task<void> served = until_empty(&s->served);
+    task<void> served = until_nobody_in(&s->served);
     task<void> left_alone = until_ended(&beside);
     task<void> finishing = let_attached_finish(s.get(), &beside, stopped);
     std::stop_source nobody;

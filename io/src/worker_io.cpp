@@ -13,7 +13,6 @@
 namespace rota::io {
 namespace {
 
-constexpr auto retry_after = std::chrono::milliseconds(50);
 constexpr auto trim_after = std::chrono::seconds(1);
 constexpr std::size_t trim_worth = 256; // fewer leave too little behind to bother
 constexpr std::size_t trim_worth_bytes = 4'194'304;

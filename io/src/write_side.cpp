@@ -9,7 +9,7 @@
 namespace rota::io {
 namespace {
 
-constexpr std::size_t posted_max = 64; // more workers than this are woken at once
+constexpr std::size_t sent_posts_max = 64; // more workers than this are woken at once
 
 } // namespace
 
@@ -19,7 +19,7 @@ write_side::write_side(std::unique_ptr<write_backend> backend,
     outputs_.reserve(batch_max);
     requests_.reserve(batch_max);
     vectors_.reserve(vectors_max);
-    posted_.reserve(posted_max);
+    posted_.reserve(sent_posts_max);
 }
 
 write_side::~write_side() { stop(); }

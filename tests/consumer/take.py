@@ -21,6 +21,7 @@ from pathlib import Path
 
 TEXT = b"as it was sent\nin two lines\n"
 ITEMS = '[{"name":"a","count":1},{"name":"b","count":2}]\n'
+UNITY = ["-Dunity=on", "-Dunity_size=1000"]
 SEALED = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"  # SHA-256 of "abc"
 
 
@@ -78,7 +79,9 @@ def set_up_with_subproject(source_root, project, *options):
     if not link.exists():
         link.symlink_to(source_root, target_is_directory=True)
     build = project / "build"
-    if not (build / "build.ninja").exists():
+    if (build / "build.ninja").exists():
+        call("meson", "configure", *options, build)
+    else:
         call("meson", "setup", "--buildtype=plain", *options, build, project)
     return build
 
@@ -91,11 +94,11 @@ def as_subproject(source_root, _, folder, __):
 
 
 def with_jobs(source_root, _, folder, __):
-    """Without the stores that need a library each."""
+    """Without the stores that need a library each; each library's sources as one."""
     project = fresh_project(source_root, folder / "project", "jobs_project")
     shutil.copyfile(source_root / "tests/consumer/project/echo.cpp", project / "echo.cpp")
     build = set_up_with_subproject(source_root, project, "-Drota:sqlite=disabled",
-                                   "-Drota:postgres=disabled", "-Dunity=on", "-Dunity_size=8")
+                                   "-Drota:postgres=disabled", *UNITY)
     call("ninja", "-C", build, "echo", "worker")
     if "rota-http" in made_by(build):
         raise SystemExit("a subproject with the job queues builds the sample app")

@@ -24,7 +24,7 @@ std::string media_type(const request& req) {
 }
 
 /// As much of a name as is worth telling.
-std::string in_quotes(std::string_view name) {
+std::string shortened(std::string_view name) {
     constexpr std::size_t told_max = 50;
     return '"' + std::string(name.substr(0, told_max)) + '"';
 }
@@ -43,15 +43,15 @@ void check_query(const request& req, std::span<const std::string_view> known) {
     std::vector<std::string> seen;
     for (auto& [name, value] : req.query_parameters()) {
         if (std::ranges::find(known, name) == known.end()) {
-            std::string detail = "there is no query parameter " + in_quotes(name);
+            std::string detail = "there is no query parameter " + shortened(name);
             detail += known.empty() ? "; there is none at this path" : "; there are ";
             for (const std::string_view each : known)
-                detail.append(each == known.front() ? "" : ", ").append(in_quotes(each));
+                detail.append(each == known.front() ? "" : ", ").append(shortened(each));
             throw problem(400, "invalid_request", std::move(detail));
         }
         if (std::ranges::find(seen, name) != seen.end()) {
             throw problem(400, "invalid_request",
-                          "the query parameter " + in_quotes(name) + " is there twice");
+                          "the query parameter " + shortened(name) + " is there twice");
         }
         seen.push_back(std::move(name));
     }

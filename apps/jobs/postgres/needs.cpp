@@ -82,7 +82,7 @@ struct collector {
     void operator()(const op::settle_dead& what) const { of(what.queue).dead = what.what; }
 };
 
-struct kinds {
+struct kind_finder {
     step_kind operator()(const op::add&) const { return step_kind::adds; }
     step_kind operator()(const op::take&) const { return step_kind::takes; }
     step_kind operator()(const op::settle&) const { return step_kind::leases; }
@@ -101,7 +101,7 @@ struct kinds {
     }
 };
 
-struct weights {
+struct weight_finder {
     std::size_t operator()(const op::add& what) const { return what.jobs.size(); }
     std::size_t operator()(const op::take& what) const {
         std::size_t sum = what.wanted.size() * weight_of_taker;
@@ -127,7 +127,9 @@ void postgres_needs::include(const operations::any& what, const store_limits& li
     std::visit([this](const auto& each) { now = std::max(now, each.now); }, what);
 }
 
-step_kind kind_of(const operations::any& what) noexcept { return std::visit(kinds{}, what); }
-std::size_t weight_of(const operations::any& what) noexcept { return std::visit(weights{}, what); }
+step_kind kind_of(const operations::any& what) noexcept { return std::visit(kind_finder{}, what); }
+std::size_t weight_of(const operations::any& what) noexcept {
+    return std::visit(weight_finder{}, what);
+}
 
 } // namespace jobs

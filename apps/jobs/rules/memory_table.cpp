@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t undo_kept_max = 4'096; // places for so many changes stay allocated
 
-position place_of(const job_row& row) noexcept { return {row.rank, row.id}; }
+position order_of(const job_row& row) noexcept { return {row.rank, row.id}; }
 
 std::size_t index_of(job_state state) noexcept { return static_cast<std::size_t>(state); }
 
@@ -150,7 +150,7 @@ void memory_table::prepare(shelf& in, entry& job, const job_row* from, const job
                            spare_nodes& nodes) {
     const bool is_dead = to.state == job_state::dead;
     if (from == nullptr)
-        nodes.order = node_of<order_set>(place_of(to));
+        nodes.order = node_of<order_set>(order_of(to));
     if (from == nullptr || is_dead != (from->state == job_state::dead)) {
         if (is_dead) {
             nodes.dead = node_of<dead_set>({job.key(), to.id});
@@ -176,7 +176,7 @@ void memory_table::prepare_lease(entry& job, std::string_view lease, spare_nodes
 
 /// Enters it into what finds it by its row, by nodes that are there for it.
 void memory_table::put(shelf& in, entry& job, spare_nodes& nodes) noexcept {
-    nodes.order.value() = place_of(job.row);
+    nodes.order.value() = order_of(job.row);
     in.order[index_of(job.row.state)].insert(std::move(nodes.order));
     if (job.row.state == job_state::dead) {
         in.dead.insert(std::move(nodes.dead));
@@ -191,7 +191,7 @@ void memory_table::put(shelf& in, entry& job, spare_nodes& nodes) noexcept {
 
 /// The opposite: the nodes are there then.
 void memory_table::take_out(shelf& from, entry& job, spare_nodes& nodes) noexcept {
-    nodes.order = from.order[index_of(job.row.state)].extract(place_of(job.row));
+    nodes.order = from.order[index_of(job.row.state)].extract(order_of(job.row));
     if (job.row.state == job_state::dead) {
         nodes.dead = from.dead.extract({job.key(), job.row.id});
     } else {

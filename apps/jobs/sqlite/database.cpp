@@ -14,7 +14,7 @@ namespace {
 
 /// What brings a file from version i to i + 1 (PRAGMA user_version). A job's place is its queue's
 /// number times 2^40, plus its id: places of a queue lie together.
-constexpr std::array migrations{R"(
+constexpr std::array upgrades{R"(
 CREATE TABLE queues (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_id INTEGER NOT NULL,
     max_jobs INTEGER NOT NULL, max_attempts INTEGER NOT NULL, lease_ms INTEGER NOT NULL,
@@ -41,16 +41,16 @@ CREATE TABLE tokens (
 ) WITHOUT ROWID;
 CREATE INDEX tokens_end ON tokens (expires_at);
 )",
-                                R"(
+                              R"(
 ALTER TABLE jobs ADD COLUMN cause INTEGER NOT NULL DEFAULT 0;
 )",
-                                R"(
+                              R"(
 ALTER TABLE queues ADD COLUMN backoff_after INTEGER NOT NULL DEFAULT -1;
 ALTER TABLE queues ADD COLUMN backoff_initial_ms INTEGER NOT NULL DEFAULT -1;
 ALTER TABLE queues ADD COLUMN backoff_factor_milli INTEGER NOT NULL DEFAULT -1;
 ALTER TABLE queues ADD COLUMN backoff_max_ms INTEGER NOT NULL DEFAULT -1;
 )",
-                                R"(
+                              R"(
 CREATE INDEX jobs_dead ON jobs (queue, key, place) WHERE state = 3;
 )"};
 
@@ -158,9 +158,9 @@ std::size_t sqlite_database::version() {
                                      "WHERE type='table' AND name IN ('queues', 'jobs')");
     if (found == 0 ? tables != 0 : ours != 2)
         fail("it is a database, but none of this program");
-    if (found < 0 || static_cast<std::uint64_t>(found) > migrations.size()) {
+    if (found < 0 || static_cast<std::uint64_t>(found) > upgrades.size()) {
         fail("it is of version " + std::to_string(found) + ", this program knows up to " +
-             std::to_string(migrations.size()));
+             std::to_string(upgrades.size()));
     }
     return static_cast<std::size_t>(found);
 }
@@ -176,10 +176,10 @@ void sqlite_database::set_up() {
 }
 
 void sqlite_database::migrate(std::size_t from) {
-    for (; from < migrations.size(); ++from) {
+    for (; from < upgrades.size(); ++from) {
         execute("BEGIN IMMEDIATE");
         try {
-            execute(migrations[from]);
+            execute(upgrades[from]);
             execute(("PRAGMA user_version=" + std::to_string(from + 1)).c_str());
             execute("COMMIT");
         } catch (...) {
@@ -195,7 +195,7 @@ void sqlite_database::execute(const char* sql) {
 }
 
 void sqlite_database::touch() {
-    execute(("PRAGMA user_version=" + std::to_string(migrations.size())).c_str());
+    execute(("PRAGMA user_version=" + std::to_string(upgrades.size())).c_str());
 }
 
 std::uint64_t sqlite_database::unused_bytes() {

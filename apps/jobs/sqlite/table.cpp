@@ -8,10 +8,10 @@ namespace {
 
 constexpr unsigned id_bits = 40;
 
-std::uint64_t place_of(std::uint64_t queue, std::uint64_t id) noexcept {
+std::uint64_t row_key(std::uint64_t queue, std::uint64_t id) noexcept {
     return (queue << id_bits) | id;
 }
-std::uint64_t place_of(const job_row& job) noexcept { return place_of(job.queue, job.id); }
+std::uint64_t row_key(const job_row& job) noexcept { return row_key(job.queue, job.id); }
 
 std::int64_t number_of(job_state state) noexcept { return static_cast<std::int64_t>(state); }
 
@@ -166,7 +166,7 @@ void sqlite_table::erase_queue(std::uint64_t number) {
 std::optional<job_row> sqlite_table::find(std::uint64_t queue, std::uint64_t id) {
     if (id >> id_bits != 0)
         return std::nullopt;
-    return one(find_.bind(place_of(queue, id)));
+    return one(find_.bind(row_key(queue, id)));
 }
 
 std::optional<job_row> sqlite_table::find_key(std::uint64_t queue, std::string_view key) {
@@ -184,7 +184,7 @@ std::optional<job_row> sqlite_table::find_lease(std::string_view lease) {
 
 job_texts sqlite_table::texts(const job_row& job) {
     job_texts result;
-    if (texts_.bind(place_of(job)).step()) {
+    if (texts_.bind(row_key(job)).step()) {
         result = {std::string(texts_.text(0)), std::string(texts_.text(1)),
                   std::string(texts_.text(2))};
     }
@@ -194,7 +194,7 @@ job_texts sqlite_table::texts(const job_row& job) {
 
 std::string sqlite_table::key(const job_row& job) {
     std::string result;
-    if (key_.bind(place_of(job)).step())
+    if (key_.bind(row_key(job)).step())
         result = key_.text(0);
     key_.reset();
     return result;
@@ -206,7 +206,7 @@ std::vector<job_row> sqlite_table::list(std::uint64_t queue, job_state state, po
     std::uint64_t from = after.rank;
     if (after.id != 0) {
         rows = all(list_rest_of_rank_.bind(queue, number_of(state), from++,
-                                           place_of(queue, after.id), std::uint64_t{limit}));
+                                           row_key(queue, after.id), std::uint64_t{limit}));
     }
     if (rows.size() < limit) {
         const std::uint64_t left = limit - rows.size();
@@ -230,7 +230,7 @@ time_ms sqlite_table::next_due() {
 
 void sqlite_table::insert(const job_row& job, std::string key, std::string payload) {
     insert_
-        .bind(place_of(job), job.queue, number_of(job.state), std::uint64_t{job.rank},
+        .bind(row_key(job), job.queue, number_of(job.state), std::uint64_t{job.rank},
               std::uint64_t{job.attempts}, std::uint64_t{job.duplicates}, job.added_at, job.since,
               job.due, job.queued_ms, job.in_progress_ms, std::string_view(key),
               std::string_view(payload))
@@ -239,7 +239,7 @@ void sqlite_table::insert(const job_row& job, std::string key, std::string paylo
 
 void sqlite_table::update(const job_row& job, std::optional<std::string_view> lease) {
     const auto bind = [&](sqlite_statement& to, const auto&... more) {
-        to.bind(place_of(job), number_of(job.state), std::uint64_t{job.attempts},
+        to.bind(row_key(job), number_of(job.state), std::uint64_t{job.attempts},
                 std::uint64_t{job.duplicates}, job.since, job.due, job.queued_ms,
                 job.in_progress_ms, static_cast<std::int64_t>(job.cause), more...)
             .run();
@@ -252,10 +252,10 @@ void sqlite_table::update(const job_row& job, std::optional<std::string_view> le
 }
 
 void sqlite_table::set_error(const job_row& job, std::string_view error) {
-    set_error_.bind(place_of(job), error).run();
+    set_error_.bind(row_key(job), error).run();
 }
 
-void sqlite_table::erase(const job_row& job) { erase_.bind(place_of(job)).run(); }
+void sqlite_table::erase(const job_row& job) { erase_.bind(row_key(job)).run(); }
 
 /// Of few jobs; of more it would take a walk.
 bool sqlite_table::agrees_with(const queue_row& queue) {

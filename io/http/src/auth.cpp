@@ -9,22 +9,10 @@
 
 #include "answers.hpp"
 #include "base64.hpp"
+#include "constant_time.hpp"
 
 namespace rota::http {
 namespace {
-
-/// 0 if they are the same. Looks at all of `given`, whatever it finds.
-unsigned difference(std::string_view secret, std::string_view given) noexcept {
-    auto differs = static_cast<unsigned>(secret.size() != given.size());
-    std::size_t at = 0;
-    for (const char c : given) {
-        const char other = secret.empty() ? '\0' : secret[at];
-        differs |= static_cast<unsigned>(static_cast<unsigned char>(c ^ other));
-        at = at + 1 >= secret.size() ? 0 : at + 1;
-        asm volatile("" : "+r"(differs)); // or the compiler may end the loop at a difference
-    }
-    return differs;
-}
 
 void check_realm(std::string_view realm) {
     const auto sendable = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };

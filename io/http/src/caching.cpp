@@ -25,9 +25,9 @@ std::uint64_t hash_of(std::string_view content, std::uint64_t hash) noexcept {
 }
 
 void append_hex(std::string& to, std::uint64_t bits) {
-    constexpr std::string_view digits = "0123456789abcdef";
+    constexpr std::string_view hex = "0123456789abcdef";
     for (int shift = 60; shift >= 0; shift -= 4)
-        to += digits[bits >> shift & 15];
+        to += hex[bits >> shift & 15];
 }
 
 /// The same without its content; fields that are about content alone stay away (section 15.4.5).

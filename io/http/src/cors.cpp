@@ -29,8 +29,8 @@ bool has(const std::vector<std::string>& list, std::string_view text) {
     return std::ranges::find(list, text) != list.end();
 }
 
-struct state {
-    state(cors_options from, error_page with)
+struct cors_state {
+    cors_state(cors_options from, error_page with)
         : options(std::move(from)), page(std::move(with)), anybody(has(options.origins, "*")),
           any_field(has(options.fields, "*")), methods(list_of(options.methods)),
           fields(list_of(options.fields)), exposed(list_of(options.exposed)) {
@@ -82,7 +82,7 @@ std::string asked_fields(const request& req) {
     return list;
 }
 
-response preflight(const state& self, const request& req, bool allowed) {
+response preflight(const cors_state& self, const request& req, bool allowed) {
     constexpr std::string_view varies =
         "Origin, Access-Control-Request-Method, Access-Control-Request-Headers";
     if (!allowed) {
@@ -100,11 +100,11 @@ response preflight(const state& self, const request& req, bool allowed) {
     return yes;
 }
 
-task<response> answer_preflight(const state* self, request* req, bool allowed) {
+task<response> answer_preflight(const cors_state* self, request* req, bool allowed) {
     co_return preflight(*self, *req, allowed);
 }
 
-task<response> go_on(const state* self, request& req, next proceed) {
+task<response> answer_or_proceed(const cors_state* self, request& req, next proceed) {
     const auto origin = only(req, "Origin");
     const bool allowed = origin && self->allows(*origin);
     if (!self->anybody)
@@ -126,9 +126,9 @@ task<response> go_on(const state* self, request& req, next proceed) {
 } // namespace
 
 middleware cors(cors_options options, error_page page) {
-    auto self = std::make_shared<const state>(std::move(options), std::move(page));
+    auto self = std::make_shared<const cors_state>(std::move(options), std::move(page));
     return [self = std::move(self)](request& req, next proceed) {
-        return go_on(self.get(), req, proceed);
+        return answer_or_proceed(self.get(), req, proceed);
     };
 }
 

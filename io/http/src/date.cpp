@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view days = "SunMonTueWedThuFriSat";
 constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-void put_digits(char* out, unsigned value, int digits) noexcept {
-    for (int i = digits - 1; i >= 0; --i) {
+void put_digits(char* out, unsigned value, int places) noexcept {
+    for (int i = places - 1; i >= 0; --i) {
         out[i] = static_cast<char>('0' + value % 10);
         value /= 10;
     }

@@ -24,7 +24,7 @@ bool is_port(std::string_view text) noexcept {
 }
 
 /// A quoted string that ends where the text ends, or a token.
-bool is_value(std::string_view text) noexcept {
+bool is_forwarded_value(std::string_view text) noexcept {
     if (!text.starts_with('"'))
         return syntax::is_token(text);
     if (text.size() < 2)
@@ -42,7 +42,7 @@ bool add_pair(std::string_view pair, forwarded_element& to, unsigned& seen) {
         return false;
     const std::string_view name = pair.substr(0, equals);
     const std::string_view value = pair.substr(equals + 1);
-    if (!syntax::is_token(name) || !is_value(value))
+    if (!syntax::is_token(name) || !is_forwarded_value(value))
         return false;
     struct known {
         std::string_view name;

@@ -14,7 +14,7 @@ std::string lower(std::string_view text) {
 }
 
 /// A token, or what is in quotes and whole.
-bool is_value(std::string_view text) noexcept {
+bool is_parameter_value(std::string_view text) noexcept {
     if (fields::is_token(text))
         return true;
     if (text.size() < 2 || text.front() != '"' || text.back() != '"')
@@ -48,7 +48,7 @@ std::optional<media_type> media_type::parse(std::string_view text) {
         const std::string parameter_name = lower(part.substr(0, equals));
         const std::string_view value =
             equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
-        if (!fields::is_token(parameter_name) || !is_value(value) ||
+        if (!fields::is_token(parameter_name) || !is_parameter_value(value) ||
             found.parameter(parameter_name)) {
             return std::nullopt;
         }

@@ -35,7 +35,7 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
 }
 
 /// Not 0. Keyed, so that nobody outside can tell which keys lie together.
-std::uint64_t hash_of(std::string_view key, std::uint64_t seed) noexcept {
+std::uint64_t keyed_hash(std::string_view key, std::uint64_t seed) noexcept {
     std::uint64_t hash = mixed(seed, key.size() + 1);
     while (!key.empty()) {
         std::uint64_t word = 0;
@@ -56,8 +56,8 @@ std::string usual_key(const request& req) {
     return {reinterpret_cast<const char*>(address->bytes().data()), 8};
 }
 
-struct state {
-    state(rate_limit_options from, error_page with)
+struct limiter {
+    limiter(rate_limit_options from, error_page with)
         : buckets(from.per_second, from.burst, from.keys_max), key(std::move(from.key)),
           page(std::move(with)) {}
     token_buckets buckets;
@@ -65,7 +65,7 @@ struct state {
     const error_page page;
 };
 
-task<response> refuse(const state* self, std::chrono::nanoseconds wait) {
+task<response> refuse_for(const limiter* self, std::chrono::nanoseconds wait) {
     response made = error_answer(self->page ? &self->page : nullptr,
                                  http_error(429, "this client asks too often"));
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
@@ -83,7 +83,7 @@ token_buckets::token_buckets(double per_second, double burst, std::size_t keys_m
 }
 
 token_buckets::decision token_buckets::take(std::string_view key, time_point now) {
-    const std::uint64_t hash = hash_of(key, seed_);
+    const std::uint64_t hash = keyed_hash(key, seed_);
     const std::size_t at = hash % sets_.size();
     const std::int64_t now_ns = now.time_since_epoch().count();
     const std::lock_guard lock(locks_[at % locks]);
@@ -105,11 +105,11 @@ token_buckets::decision token_buckets::take(std::string_view key, time_point now
 middleware rate_limit(rate_limit_options options, error_page page) {
     if (!options.key)
         options.key = usual_key;
-    auto self = std::make_shared<state>(std::move(options), std::move(page));
+    auto self = std::make_shared<limiter>(std::move(options), std::move(page));
     return [self = std::move(self)](request& req, next proceed) {
         const std::string key = self->key(req);
         const auto got = self->buckets.take(key, std::chrono::steady_clock::now());
-        return got.allowed ? proceed(req) : refuse(self.get(), got.wait);
+        return got.allowed ? proceed(req) : refuse_for(self.get(), got.wait);
     };
 }
 

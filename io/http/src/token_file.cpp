@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <rota/check.hpp>
-
 #include <rota/http/detail/syntax.hpp>
+
+#include "constant_time.hpp"
 
 namespace rota::http {
 namespace {
@@ -78,19 +78,6 @@ std::vector<std::string> tokens_in(std::string_view text, const std::string& pat
     if (tokens.empty())
         throw std::runtime_error(said_of(path) + "no token in it");
     return tokens;
-}
-
-/// 0 if they are the same. Looks at all of `given`, whatever it finds.
-unsigned difference(std::string_view token, std::string_view given) noexcept {
-    ROTA_CHECK(!token.empty(), "a token has characters");
-    auto differs = static_cast<unsigned>(token.size() != given.size());
-    std::size_t at = 0;
-    for (const char c : given) {
-        differs |= static_cast<unsigned>(c ^ token[at]);
-        at = at + 1 == token.size() ? 0 : at + 1;
-        asm volatile("" : "+r"(differs)); // or the compiler may end the loop at a difference
-    }
-    return differs;
 }
 
 } // namespace

@@ -114,16 +114,16 @@ bool has_x_forwarded(header_list fields) noexcept {
            fields.find("X-Forwarded-Host");
 }
 
-struct state {
+struct proxies_state {
     trusted_proxies_options options;
     error_page page;
 };
 
-task<response> answer_malformed(const state* self, http_error why) {
+task<response> answer_malformed(const proxies_state* self, http_error why) {
     co_return error_answer(self->page ? &self->page : nullptr, why);
 }
 
-task<response> go_on(const state* self, request& req, next proceed) {
+task<response> proceed_as_said(const proxies_state* self, request& req, next proceed) {
     try {
         request_origin found = find_origin(req.peer(), req.headers(), self->options);
         if (found.peer || found.host || found.secure) {
@@ -156,9 +156,10 @@ request_origin find_origin(std::string_view peer, header_list fields,
 }
 
 middleware trusted_proxies(trusted_proxies_options options, error_page page) {
-    auto self = std::make_shared<const state>(state{std::move(options), std::move(page)});
+    auto self =
+        std::make_shared<const proxies_state>(proxies_state{std::move(options), std::move(page)});
     return [self = std::move(self)](request& req, next proceed) {
-        return go_on(self.get(), req, proceed);
+        return proceed_as_said(self.get(), req, proceed);
     };
 }
 
