@@ -144,9 +144,9 @@ response serve_by_http2(const console_file& file, const request& req) {
     return with_policy(std::move(answer));
 }
 
-using files = std::vector<console_file>;
+using console_files = std::vector<console_file>;
 
-const console_file& find(const files& all, std::string_view name) {
+const console_file& find(const console_files& all, std::string_view name) {
     const auto found = std::ranges::find(all, name, &console_file::name);
     if (found == all.end())
         throw rota::http::http_error(404, "the console has no such file");
@@ -161,7 +161,7 @@ bool is_navigation(const request& req) {
 /// What the console's handlers share.
 struct guarded_files {
     std::shared_ptr<const guard> by;
-    files all = all_files();
+    console_files all = all_files();
 
     /// The page; also as the content of a 401, so that it can ask for a token.
     [[nodiscard]] response page(const request& req) const {

@@ -27,7 +27,7 @@ using rota::http::request;
 using rota::http::response;
 using rota::http::server_event;
 
-constexpr std::chrono::milliseconds interval{1'000};
+constexpr std::chrono::milliseconds live_interval{1'000};
 /// Figures of a look that is older say nothing of now.
 constexpr std::chrono::seconds gap_max{5};
 
@@ -91,13 +91,13 @@ task<void> send_issues(std::shared_ptr<live_feed> feed, std::stop_token draining
 
 void add_live(rota::http::router& to, const inspected& of) {
     const auto by = std::make_shared<looker>(&of);
-    const auto feed = std::make_shared<live_feed>([by] { return looker::make(by); }, interval);
+    const auto feed = std::make_shared<live_feed>([by] { return looker::make(by); }, live_interval);
     to.get("/live", [from = &of, feed](request& r) -> task<response> {
         auto source = [feed, draining = from->server->drain_token()](event_stream& stream) {
             return send_issues(feed, draining, &stream);
         };
         event_stream_options options;
-        options.retry = interval;
+        options.retry = live_interval;
         co_return event_stream::answer(r, std::move(source), std::move(options));
     });
 }
