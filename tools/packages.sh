@@ -21,7 +21,7 @@ packages_test=(
 packages_bench=(wrk nginx python3 valgrind linux-perf)
 packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
 # Of bench/peers/peers.json: the whole bench does without those that cannot be had, and says so.
-packages_peers=(h2o libboost-dev golang-go cargo rustc librust-hyper-dev libasio-dev)
+packages_peers=(h2o libboost-dev golang-go golang-github-gorilla-websocket-dev nghttp2-server cargo rustc librust-hyper-dev libasio-dev)
 packages_bench_jobs=(python3 postgresql redis-server)
 packages_instructions=(python3 valgrind)
 packages_clang=(clang-19 libclang-rt-19-dev)

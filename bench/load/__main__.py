@@ -22,8 +22,16 @@ import rounds
 import syscalls
 from error import BenchError
 from rounds import Settings
-from servers import Running, known_servers, parse_server, version_of
-from workloads import CONNECTIONS, CONNECTIONS_OF_ALL, NAMED, SPIN, parse_workloads
+from servers import Running, known_servers, make_certificate, parse_server, version_of
+from workloads import (
+    CONNECTIONS,
+    CONNECTIONS_OF_ALL,
+    MESSAGES,
+    NAMED,
+    SPIN,
+    STREAMS,
+    parse_workloads,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 BASELINE = "nginx"
@@ -89,9 +97,7 @@ def choose_servers(options, workloads):
     servers += [parse_server(text) for text in options.server]
     if len({server.name for server in servers}) != len(servers):
         raise BenchError("two servers have the same name")
-    generators = ["wrk"]
-    if any(workload.paced for workload in workloads):
-        generators.append(str(pace_of(options)))
+    generators = {generator_of(workload, options) for workload in workloads}
     for tool in [*generators, *(server.command[0] for server in servers)]:
         if not shutil.which(tool):
             raise BenchError(
@@ -103,6 +109,14 @@ def choose_servers(options, workloads):
 
 def pace_of(options):
     return options.build.resolve() / "bench/rota-pace"
+
+
+def generator_of(workload, options):
+    if workload.paced:
+        return str(pace_of(options))
+    if workload.over in MESSAGES:
+        return str(pace_of(options).with_name("rota-sockets"))
+    return "h2load" if workload.over in STREAMS else "wrk"
 
 
 def choose_workloads(options):
@@ -220,6 +234,7 @@ def run(options):
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rota-bench-"))
         os.chmod(folder, 0o711)  # servers that give up being root read their pages in it
+        make_certificate(folder)
         running = []
         for server in servers:
             one = Running(server, folder, workers, settings.server_cores)

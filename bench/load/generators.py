@@ -1,13 +1,17 @@
-"""The programs that make the load: wrk as fast as answers come, rota-pace at a constant rate."""
+"""The programs that make the load: wrk and h2load as fast as answers come, rota-pace at a constant
+rate, rota-sockets over WebSockets."""
 
 import json
 import os
+import re
 import resource
 import subprocess
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from error import BenchError
+from workloads import CHAT, MESSAGES, STREAMS
 
 ANSWER_TIMEOUT_SECONDS = 5
 PACE_WARMUP_SECONDS = 0.3  # within each run, for connections to be accepted
@@ -93,6 +97,48 @@ def run_wrk(server, workload, seconds, cores, prefix):
     )
 
 
+def parse_h2load(output, log):
+    """What h2load says of all requests, and its log of each: when it began, status, microseconds."""
+    rate = re.search(r"finished in .*?, ([\d.]+) req/s", output)
+    counts = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", output)
+    if not rate or not counts:
+        raise BenchError("h2load printed no result:\n" + output.strip())
+    succeeded, *wrong = map(int, counts.groups())
+    latencies = sorted(int(line.rsplit("\t", 1)[1]) for line in log.splitlines())
+    if len(latencies) < succeeded:
+        raise BenchError(f"h2load gives {len(latencies)} latencies for {succeeded} requests")
+    at = [latencies[int((len(latencies) - 1) * share)] if latencies else 0
+          for share in (0.5, 0.99, 0.999, 1)]
+    return succeeded, float(rate[1]), at, sum(wrong)
+
+
+def run_h2load(server, workload, seconds, cores, prefix):
+    threads = 1 if cores else min(workload.connections, len(os.sched_getaffinity(0)))
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="rota-h2load-") as log:
+        command = ["h2load", f"--threads={threads}", f"--clients={workload.connections}"]
+        command += [f"--max-concurrent-streams={workload.depth}", f"--log-file={log.name}"]
+        command += [f"--duration={max(1, round(seconds))}", server.url(workload)]
+        output, used = run([*prefix, *command], cores, seconds)
+        succeeded, rate, (p50, p99, p999, most), wrong = parse_h2load(output, log.read().decode())
+    return Load(succeeded, succeeded, rate, p50, p99, p999, most, wrong, used)
+
+
+def run_sockets(program, server, workload, seconds, cores, prefix):
+    command = [str(program), "--port", server.port, "--path", server.path(workload)]
+    command += ["--bytes", workload.upload, "--connections", workload.connections, "--depth", workload.depth]
+    command += ["--seconds", max(1, round(seconds))] + ["--chat"] * (workload.over == CHAT)
+    output, used = run([*prefix, *map(str, command)], cores, seconds)
+    told = json.loads(output)
+    return Load(
+        answers=told["count"] + told["warmup_count"],
+        requests=told["count"],
+        requests_per_second=told["rate"],
+        **{key: told[key] for key in ("p50_us", "p99_us", "p999_us", "max_us")},
+        errors=0,  # it fails at the first
+        cpu_seconds=used,
+    )
+
+
 def pace_command(program, server, workload, seconds):
     command = [str(program), "--url", server.url(workload), "--connections", workload.connections]
     command += ["--rate", f"{workload.rate:.1f}", "--seconds", seconds]
@@ -130,7 +176,11 @@ def apply(server, workload, seconds, settings, prefix=()):
             command = pace_command(settings.pace, server, workload, seconds)
             output, used = run([*prefix, *command], settings.load_cores, seconds)
             return parse_pace(output, used)
-        return run_wrk(server, workload, seconds, settings.load_cores, prefix)
+        if workload.over in MESSAGES:
+            program, cores = settings.pace.with_name("rota-sockets"), settings.load_cores
+            return run_sockets(program, server, workload, seconds, cores, prefix)
+        closed_loop = run_h2load if workload.over in STREAMS else run_wrk
+        return closed_loop(server, workload, seconds, settings.load_cores, prefix)
     except BenchError as error:
         raise BenchError(f"{server.name}: {server.url(workload)}: {error}") from error
 

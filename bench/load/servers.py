@@ -13,7 +13,7 @@ from pathlib import Path
 
 import procfs
 from error import BenchError
-from workloads import BODIES, PLAINTEXT, SPIN
+from workloads import BODIES, ENCRYPTED, H1, H2C, PLAINTEXT, SPIN, TLS
 
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
@@ -30,18 +30,25 @@ class Server:
     strict: bool = True  # whether its answers must be what was asked for
     version: list | None = None  # a command that says it
     config: str | None = None  # a template, written to {folder}/config
+    pages: bool = False  # whether it sends files
+    speaks: frozenset = frozenset({H1})
+    ports: dict = field(default_factory=dict)  # those that are not `port`, by what is spoken there
     lacks: frozenset = frozenset()
     paths: dict = field(default_factory=dict)  # where it has a page, if elsewhere
     words: dict = field(default_factory=dict)  # that stand in braces in its command and config
 
     def can(self, workload):
-        return not workload.needs & self.lacks
+        return workload.over in self.speaks and not workload.needs & self.lacks
 
     def path(self, workload):
         return self.paths.get(workload.path, workload.path)
 
+    def port_of(self, workload):
+        return self.ports.get(workload.over, self.port)
+
     def url(self, workload):
-        return f"http://127.0.0.1:{self.port}{self.path(workload)}"
+        scheme = "https" if workload.over in ENCRYPTED else "http"
+        return f"{scheme}://127.0.0.1:{self.port_of(workload)}{self.path(workload)}"
 
 
 def fill(text, words):
@@ -74,7 +81,9 @@ def parse_row(row, folder, words):
         row.get("port", 0),
         strict=not row.get("yardstick", False),
         version=version and [fill(word, words) for word in version],
+        pages=row.get("pages", "config" in row),
         config=(folder / row["config"]).read_text() if "config" in row else None,
+        speaks=frozenset(row.get("speaks", (H1,))),
         lacks=frozenset(row.get("lacks", ())),
         paths=row.get("paths", {}),
         words=words,
@@ -89,6 +98,19 @@ def known_servers(rota, build):
         for row in json.loads(table.read_text()) if table.exists() else []:
             servers[row["name"]] = parse_row(row, table.parent, words)
     return servers
+
+
+def make_certificate(folder):
+    """A key on P-256 and a certificate of its own for 127.0.0.1, where {key}, {certificate} say."""
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-nodes", "-days", "2", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:P-256", "-keyout", f"{folder}/key.pem", "-out",
+         f"{folder}/certificate.pem", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+        capture_output=True, text=True, check=False,
+    )
+    if made.returncode != 0:
+        raise BenchError(f"openssl: {made.stderr.strip()}")
 
 
 def free_port():
@@ -127,9 +149,21 @@ class Running:
         self.cores = cores
         if server.port == 0:
             server.port = free_port()
+        written = " ".join([*server.command, server.config or ""])
+        server.ports = {
+            over: port
+            for word, spoken in (("{tls_port}", ENCRYPTED), ("{h2c_port}", {H2C}))
+            if word in written
+            for port in [free_port()]
+            for over in spoken
+        }
         self.words = {
             **server.words,
             "port": str(server.port),
+            "tls_port": str(server.ports.get(TLS, 0)),
+            "h2c_port": str(server.ports.get(H2C, 0)),
+            "certificate": str(Path(folder) / "certificate.pem"),
+            "key": str(Path(folder) / "key.pem"),
             "workers": str(workers),
             "folder": str(self.folder),
             "pages": str(self.folder / "pages"),
@@ -137,16 +171,16 @@ class Running:
         self.command = [fill(word, self.words) for word in server.command]
         self.process = None
 
-    def write_config(self):
-        """The config, and the pages for a server that sends files."""
-        (self.folder / "config").write_text(fill(self.server.config, self.words))
+    def write_pages(self):
         (self.folder / "pages").mkdir()
         for path, body in BODIES.items():
             (self.folder / "pages" / path.lstrip("/")).write_bytes(body)
 
     def __enter__(self):
         if self.server.config is not None:
-            self.write_config()
+            (self.folder / "config").write_text(fill(self.server.config, self.words))
+        if self.server.pages:
+            self.write_pages()
         if self.port_taken():
             raise BenchError(f"{self.server.name}: port {self.server.port} is taken")
         try:

@@ -11,8 +11,15 @@ BODIES = {
     "/16k": b"x" * (16 << 10),
     "/1m": b"x" * (1 << 20),
 }
+# How requests travel: HTTP/1.1 and HTTP/2 in clear, the same over TLS, messages of a WebSocket, and
+# messages that each go to all other clients.
+H1, H2C, TLS, H2, WS, CHAT = "HTTP/1.1", "HTTP/2 in clear", "TLS", "HTTP/2", "WebSocket", "chat"
+ENCRYPTED = {TLS, H2}
+STREAMS = {H2C, H2}
+MESSAGES = {WS, CHAT}
 SPIN = "/spin"  # stands for all of /spin/MICROSECONDS
 SPIN_BODY = b"spun"
+WS_PATH, CHAT_PATH = "/ws/echo", "/ws/chat?room=bench"
 CONNECTIONS = "1,64,512"
 CONNECTIONS_OF_ALL = "1,16,64,256,512"
 
@@ -29,8 +36,9 @@ class Heavy:
 @dataclass(frozen=True)
 class Workload:
     connections: int
-    depth: int = 1  # requests that a connection sends before it waits for their answers
+    depth: int = 1  # requests that a connection sends before it waits for their answers; streams
     path: str = PLAINTEXT  # in the words of the table; a server may have it elsewhere
+    over: str = H1
     upload: int = 0  # bytes that each request brings along, to be sent back
     close: bool = False  # a connection for each request
     paced: bool = False  # requests come at a constant rate, instead of when answers have come
@@ -42,14 +50,16 @@ class Workload:
     def name(self):
         plural = "" if self.connections == 1 else "s"
         label = f"{self.label}, " if self.label else ""
-        pipelined = f", {self.depth} requests deep" if self.depth > 1 else ""
+        deep = "streams each" if self.over in STREAMS else "requests deep"
+        deep = "messages deep" if self.over in MESSAGES else deep
+        pipelined = f", {self.depth} {deep}" if self.depth > 1 or self.over in STREAMS else ""
         return f"{label}{self.connections} connection{plural}{pipelined}"
 
     @property
     def needs(self):
         """What a server must not lack."""
         needs = {SPIN if part.path.startswith(SPIN) else part.path for part in self.parts}
-        if self.depth > 1:
+        if self.depth > 1 and self.over == H1:
             needs.add("pipelining")
         if self.close:
             needs.add("close")
@@ -72,7 +82,7 @@ class Workload:
         """The body that is due."""
         if self.path.startswith(SPIN):
             return SPIN_BODY
-        return b"x" * self.upload if self.upload else BODIES[self.path]
+        return b"x" * self.upload if self.upload or self.over in MESSAGES else BODIES[self.path]
 
     def request(self, path, host):
         """One request as it goes over the wire, to a server that has it at `path`."""
@@ -91,6 +101,18 @@ NAMED = {
     "1m": Workload(16, path="/1m", label="1 MiB"),
     "echo": Workload(16, path="/echo", upload=64 << 10, label="POST echo of 64 KiB"),
     "accept": Workload(64, close=True, label="connection per request"),
+    "tls": Workload(64, over=TLS, label="TLS"),
+    "tls-json": Workload(64, over=TLS, path="/json", label="TLS, JSON"),
+    "tls-1m": Workload(16, over=TLS, path="/1m", label="TLS, 1 MiB"),
+    "tls-accept": Workload(64, over=TLS, close=True, label="TLS, a full handshake per request"),
+    "h2c": Workload(64, depth=32, over=H2C, label="HTTP/2 in clear"),
+    "h2c-16k": Workload(64, depth=32, over=H2C, path="/16k", label="HTTP/2 in clear, 16 KiB"),
+    "h2": Workload(64, depth=32, over=H2, label="HTTP/2"),
+    "h2-16k": Workload(64, depth=32, over=H2, path="/16k", label="HTTP/2, 16 KiB"),
+    "ws": Workload(64, over=WS, path=WS_PATH, upload=64, label="WebSocket echo of 64 bytes"),
+    "ws-chat": Workload(
+        10_000, over=CHAT, path=CHAT_PATH, upload=64, label="WebSocket, one message to all others"
+    ),
     "paced": Workload(64, paced=True, label="constant rate"),
     "spin20": Workload(64, path=f"{SPIN}/20", label="20 us of work"),
     "spin100": Workload(64, path=f"{SPIN}/100", label="100 us of work"),
@@ -105,13 +127,14 @@ def sized(workload, size):
     """The workload with the connections, and the depth, of a size such as 256 or 64x16."""
     connections, _, depth = size.partition("x")
     try:
-        chosen = replace(workload, connections=int(connections), depth=int(depth or 1))
+        usual = workload.depth if workload.over in STREAMS else 1
+        chosen = replace(workload, connections=int(connections), depth=int(depth or usual))
     except ValueError as error:
         raise BenchError(f"{size!r}: neither CONNECTIONS nor CONNECTIONSxDEPTH") from error
     if chosen.connections < 1 or chosen.depth < 1:
         raise BenchError(f"{size!r}: nothing to measure")
-    if chosen.depth > 1 and (chosen.close or chosen.paced):
-        raise BenchError("neither a connection for each request nor a constant rate has a depth")
+    if chosen.depth > 1 and (chosen.close or chosen.paced or chosen.over == CHAT):
+        raise BenchError("a connection for each request, a constant rate and a chat have no depth")
     return chosen
 
 

@@ -7,6 +7,7 @@ usage: peers.py <folder for what is built> <name>      exits 77 if a package of 
 import email.utils
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -20,6 +21,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 PEERS = Path(__file__).resolve().parents[2] / "bench/peers"
+sys.path.insert(0, str(PEERS.parent / "load"))
+sys.dont_write_bytecode = True
+from servers import make_certificate  # noqa: E402
+from workloads import CHAT, H1, H2, TLS, WS  # noqa: E402
+
 PLACES = "/usr/sbin:/usr/bin:/sbin:/bin"
 SKIPPED = 77
 BUILD_SECONDS = 550
@@ -78,7 +84,11 @@ class Running:
             "{workers}": str(workers),
             "{output}": str(output),
             "{folder}": self.folder,
+            "{tls_port}": str(free_port()),
+            "{certificate}": f"{self.folder}/certificate.pem",
+            "{key}": f"{self.folder}/key.pem",
         }
+        make_certificate(self.folder)
         if "config" in peer:
             config = (PEERS / peer["config"]).read_text()
             Path(self.folder, "config").write_text(self.fill(config))
@@ -133,7 +143,35 @@ class Running:
         return ended
 
 
-class Answers(unittest.TestCase):
+def upgraded(port, path):
+    """A connection and its makefile(), behind the upgrade to WebSocket."""
+    client = connect(port)
+    stream = client.makefile("rb")
+    fields = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
+    client.sendall(get(path, *fields))
+    first, *rest = iter(lambda: stream.readline().strip(), b"")
+    if not first.startswith(b"HTTP/1.1 101 ") or not any(b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" in
+                                                         each for each in rest):
+        raise AssertionError(f"not upgraded: {first!r}, {rest!r}")
+    return client, stream
+
+
+def masked(message):
+    """A text message of a client (RFC 6455 section 5.2)."""
+    mask = os.urandom(4)
+    return (bytes([0x81, 0x80 | len(message)]) + mask +
+            bytes(byte ^ mask[i % 4] for i, byte in enumerate(message)))
+
+
+def read_message(stream):
+    first, size = stream.read(2)
+    if first != 0x81 or size > 125:
+        raise AssertionError(f"no small text: {first:#x}, {size}")
+    return stream.read(size)
+
+
+class Peer(unittest.TestCase):
     peer = output = None  # set by main
     workers = 1
 
@@ -147,6 +185,49 @@ class Answers(unittest.TestCase):
     def tearDownClass(cls):
         if not cls.running.stop():
             raise AssertionError("does not end on SIGTERM")
+
+    def speaks(self, *words):
+        for word in words:
+            if word not in self.peer.get("speaks", [H1]):
+                self.skipTest(f"does not speak {word}")
+
+
+class Messages(Peer):
+    def test_echo_of_messages(self):
+        self.speaks(WS)
+        client, stream = upgraded(self.running.port, "/ws/echo")
+        with client, stream:
+            sent = [b"x" * size for size in (0, 1, 64, 125)]
+            client.sendall(b"".join(map(masked, sent)))
+            self.assertEqual([read_message(stream) for _ in sent], sent)
+
+    def test_chat(self):
+        self.speaks(CHAT)
+        members = [upgraded(self.running.port, "/ws/chat?room=test") for _ in range(5)]
+        try:
+            first, heard = members[0]
+            for turn, (client, _) in enumerate(members[1:], 1):  # until each is in the room
+                while not select.select([first], [], [], 0.05)[0]:
+                    client.sendall(masked(b"here is %d" % turn))
+                while read_message(heard) != b"here is %d" % turn:
+                    pass
+            for turn, (client, _) in enumerate(members):
+                client.sendall(masked(b"from %d" % turn))
+            for turn, (_, stream) in enumerate(members):
+                due = {b"from %d" % other for other in range(5) if other != turn}
+                while due:
+                    message = read_message(stream)
+                    self.assertNotIn(message, (b"from %d" % turn, b"here is %d" % turn))
+                    due.discard(message)
+        finally:
+            for client, stream in members:
+                stream.close()
+                client.close()
+
+
+class Answers(Peer):
+    def setUp(self):
+        self.speaks(H1)
 
     def needs(self, workload):
         if workload in self.peer["lacks"]:
@@ -226,6 +307,14 @@ class Answers(unittest.TestCase):
                 client.recv(answers)
         self.test_keep_alive()
 
+    def test_encrypted(self):
+        for over, how, version in ((TLS, "--http1.1", "1.1"), (H2, "--http2", "2")):
+            self.speaks(over)
+            url = f"https://127.0.0.1:{self.running.words['{tls_port}']}/json"
+            command = ["curl", "-sSk", how, "-m", "5", "-w", "%{http_version}", url]
+            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            self.assertEqual(said, PAGES["/json"][1].decode() + version)
+
     def test_many_connections(self):
         with ExitStack() as stack:
             clients = [stack.enter_context(connect(self.running.port)) for _ in range(256)]
@@ -264,8 +353,8 @@ def main():
     if built.returncode != 0:
         return SKIPPED if built.returncode == SKIPPED else 1
     output = str(Path(output).resolve())
-    Answers.peer = Table.peer = next(peer for peer in peers if peer["name"] == name)
-    Answers.output = Table.output = output
+    Peer.peer = Table.peer = next(peer for peer in peers if peer["name"] == name)
+    Peer.output = Table.output = output
     return unittest.main(argv=sys.argv[:1], verbosity=2)
 
 

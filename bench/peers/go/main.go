@@ -61,8 +61,8 @@ func main() {
 		fmt.Println(runtime.Version())
 		return
 	}
-	if len(os.Args) != 3 {
-		log.Fatal("usage: go-peer PORT WORKERS | --version")
+	if len(os.Args) != 3 && len(os.Args) != 6 {
+		log.Fatal("usage: go-peer PORT WORKERS [TLS_PORT CERTIFICATE KEY] | --version")
 	}
 	workers, err := strconv.Atoi(os.Args[2])
 	if err != nil || workers < 1 {
@@ -82,6 +82,14 @@ func main() {
 		Addr:        "127.0.0.1:" + os.Args[1],
 		Handler:     pages,
 		IdleTimeout: 75 * time.Second,
+	}
+	if len(os.Args) == 6 { // HTTP/2, too
+		secure := &http.Server{
+			Addr:        "127.0.0.1:" + os.Args[3],
+			Handler:     pages,
+			IdleTimeout: server.IdleTimeout,
+		}
+		go func() { log.Fatal(secure.ListenAndServeTLS(os.Args[4], os.Args[5])) }()
 	}
 	log.Fatal(server.ListenAndServe())
 }
