@@ -18,10 +18,13 @@ packages_test=(
     brotli zstd haproxy nginx node-ws python3-websockets python3-wsproto
     nghttp2-client python3-httpx golang-go
 )
-packages_bench=(wrk nginx python3 valgrind linux-perf)
+packages_bench=(wrk nginx python3 valgrind linux-perf nghttp2-client)
 packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
 # Of bench/peers/peers.json: the whole bench does without those that cannot be had, and says so.
-packages_peers=(h2o libboost-dev golang-go golang-github-gorilla-websocket-dev nghttp2-server cargo rustc librust-hyper-dev libasio-dev)
+packages_peers=(
+    h2o nghttp2-server libboost-dev golang-go golang-github-gorilla-websocket-dev
+    cargo rustc librust-hyper-dev libasio-dev
+)
 packages_bench_jobs=(python3 postgresql redis-server)
 packages_instructions=(python3 valgrind)
 packages_clang=(clang-19 libclang-rt-19-dev)

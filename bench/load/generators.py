@@ -98,7 +98,10 @@ def run_wrk(server, workload, seconds, cores, prefix):
 
 
 def parse_h2load(output, log):
-    """What h2load says of all requests, and its log of each: when it began, status, microseconds."""
+    """How many were answered, how many a second, percentiles in microseconds, errors.
+
+    A line of the log is of one request: when it began, its status, how many microseconds it took.
+    """
     rate = re.search(r"finished in .*?, ([\d.]+) req/s", output)
     counts = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", output)
     if not rate or not counts:
@@ -125,8 +128,9 @@ def run_h2load(server, workload, seconds, cores, prefix):
 
 def run_sockets(program, server, workload, seconds, cores, prefix):
     command = [str(program), "--port", server.port, "--path", server.path(workload)]
-    command += ["--bytes", workload.upload, "--connections", workload.connections, "--depth", workload.depth]
-    command += ["--seconds", max(1, round(seconds))] + ["--chat"] * (workload.over == CHAT)
+    command += ["--bytes", workload.upload, "--connections", workload.connections]
+    command += ["--depth", workload.depth, "--seconds", max(1, round(seconds))]
+    command += ["--chat"] * (workload.over == CHAT)
     output, used = run([*prefix, *map(str, command)], cores, seconds)
     told = json.loads(output)
     return Load(

@@ -3,7 +3,9 @@
 
 import json
 import os
+import ssl
 import sys
+import tempfile
 import types
 import unittest
 from pathlib import Path
@@ -121,7 +123,6 @@ class Servers(unittest.TestCase):
             with self.assertRaises(servers.BenchError):
                 servers.parse_server(text)
 
-
     def test_table(self):
         known = servers.known_servers(Path("/x/rota-http"), Path("/x/build"))
         self.assertEqual(known["rota"].command[0], "/x/rota-http")
@@ -130,19 +131,51 @@ class Servers(unittest.TestCase):
         self.assertTrue(known["nginx"].url(sixteen).endswith("/16k"))
         self.assertFalse(known["nginx"].can(workloads.NAMED["echo"]))
         for server in known.values():
-            self.assertTrue(server.can(workloads.NAMED["plaintext"]), server.name)
+            plain = workloads.NAMED["plaintext"]
+            self.assertEqual(server.can(plain), plain.over in server.speaks, server.name)
+            self.assertLessEqual(server.speaks, {w.over for w in workloads.NAMED.values()})
             self.assertEqual(
                 server.can(workloads.NAMED["mix"]), server.can(workloads.NAMED["spin20"])
             )
-            words = {**server.words, **dict.fromkeys(("port", "workers", "folder", "pages"), "")}
+            own = ("port", "tls_port", "h2c_port", "certificate", "key", "workers", "folder")
+            words = {**server.words, **dict.fromkeys((*own, "pages"), "")}
             left = servers.fill(server.config or "", words)
-            self.assertNotRegex(left, r"\{(port|workers|folder|pages|output|reuseport)\}")
+            self.assertNotRegex(left, "{(" + "|".join(words) + "|output|reuseport)}")
 
     def test_who_has_work_for_handlers(self):
         known = servers.known_servers(Path("/x/rota-http"), Path("/x/build"))
         able = {name for name, one in known.items() if one.can(workloads.NAMED["spin20"])}
         self.assertLessEqual({"target", "target-per-worker", "asio", "go"}, able)
         self.assertFalse({"rota", "nginx", "floor"} & able)
+
+    def test_who_speaks_what(self):
+        known = servers.known_servers(Path("/x/rota-http"), Path("/x/build"))
+        for name, others in (("tls", {"go"}), ("h2c", {"nghttpd"}), ("h2", {"go", "nghttpd-tls"})):
+            able = {one for one, server in known.items() if server.can(workloads.NAMED[name])}
+            self.assertLessEqual({"rota", "nginx", "h2o"} | others, able)
+            self.assertFalse({"beast", "gorilla", "asio", "floor"} & able)
+        able = {one for one, server in known.items() if server.can(workloads.NAMED["ws"])}
+        self.assertLessEqual({"rota", "beast", "gorilla"}, able)
+        self.assertFalse({"nginx", "h2o", "go"} & able)
+
+    def test_ports(self):
+        row = {"name": "a", "command": ["a", "{port}", "{tls_port}"], "port": 7}
+        server = servers.parse_row({**row, "speaks": ["HTTP/1.1", "TLS"]}, Path("/"), {})
+        with tempfile.TemporaryDirectory() as folder:
+            running = servers.Running(server, folder, 1, None)
+        encrypted = server.ports[workloads.TLS]
+        self.assertEqual(running.command, ["a", "7", str(encrypted)])
+        self.assertEqual(server.url(workloads.NAMED["tls"]),
+                         f"https://127.0.0.1:{encrypted}/plaintext")
+        self.assertEqual(server.url(workloads.NAMED["plaintext"]), "http://127.0.0.1:7/plaintext")
+
+    def test_certificate(self):
+        with tempfile.TemporaryDirectory() as folder:
+            servers.make_certificate(folder)
+            ssl.create_default_context().load_cert_chain(f"{folder}/certificate.pem",
+                                                         f"{folder}/key.pem")
+        with self.assertRaisesRegex(servers.BenchError, "openssl"):
+            servers.make_certificate("/nowhere")
 
     def test_row(self):
         row = {"name": "a", "command": ["{here}/a", "{port}"], "port": 7, "lacks": ["close"]}
@@ -178,8 +211,19 @@ class Workloads(unittest.TestCase):
         self.assertEqual((light.answer, heavy.answer), (b"Hello, World!", b"spun"))
         self.assertEqual(workloads.NAMED["json"].parts, [workloads.NAMED["json"]])
 
+    def test_streams_and_messages(self):
+        found = workloads.parse_workloads("h2c,h2c:1x1,h2:256x128,ws:64x16,tls:8", None, "none")
+        self.assertEqual([w.depth for w in found], [32, 1, 128, 16, 1])
+        self.assertEqual(found[1].name, "HTTP/2 in clear, 1 connection, 1 streams each")
+        self.assertEqual(found[3].name,
+                         "WebSocket echo of 64 bytes, 64 connections, 16 messages deep")
+        for one in found:
+            self.assertNotIn("pipelining", one.needs)
+        self.assertEqual(found[3].answer, b"x" * 64)
+
     def test_nonsense(self):
-        for names in ("", "html", "json:x", "json:0", "accept:8x2", "paced:8x2", "plaintext:1x0"):
+        for names in ("", "html", "json:x", "json:0", "accept:8x2", "paced:8x2", "plaintext:1x0",
+                      "ws-chat:8x2"):
             with self.assertRaises(servers.BenchError):
                 workloads.parse_workloads(names, None, "none")
 
@@ -206,6 +250,18 @@ class Generators(unittest.TestCase):
         self.assertEqual(generators.parse_wrk(output)["requests"], 5)
         with self.assertRaises(servers.BenchError):
             generators.parse_wrk("unable to connect\n")
+
+    def test_h2load_result(self):
+        output = ("finished in 1.01s, 5.25 req/s, 1KB/s\n"
+                  "requests: 6 total, 6 started, 6 done, 4 succeeded, 1 failed, 0 errored, "
+                  "2 timeout\n")
+        log = "".join(f"{i}\t200\t{latency}\n" for i, latency in enumerate((40, 10, 30, 20)))
+        self.assertEqual(generators.parse_h2load(output, log), (4, 5.25, [20, 30, 30, 40], 3))
+        for wrong in ("", output.replace("finished", "broken")):
+            with self.assertRaisesRegex(servers.BenchError, "no result"):
+                generators.parse_h2load(wrong, log)
+        with self.assertRaisesRegex(servers.BenchError, "1 latencies for 4"):
+            generators.parse_h2load(output, "0\t200\t40\n")
 
     def test_pace_result(self):
         load = generators.parse_pace(told_by_pace(), 0.25)
