@@ -50,7 +50,9 @@ def measure(options):
         if options.profile:
             options.profile.mkdir(parents=True, exist_ok=True)
             profile = options.profile / ("callgrind." + case.name.replace(" ", "-"))
-        figures[case.name] = callgrind.per_request(options.rota, case, profile)
+        figures[case.name] = callgrind.per_request(
+            callgrind.rota_http(options.rota), case, profile
+        )
         print(f"{case.name}: {figures[case.name]:.1f}", file=sys.stderr, flush=True)
     return figures
 

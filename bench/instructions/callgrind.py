@@ -1,7 +1,9 @@
 """rota-http under callgrind, which counts the instructions that it executes in user space."""
 
+import contextlib
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -22,9 +24,9 @@ def server(program, folder):
             "--store", "memory", "--workers", "1", "--backend", "epoll", "--log-level", "warning"]
 
 
-def command(program, folder):
-    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out"]
-    return [*valgrind, *server(program, folder)]
+def under_valgrind(command, folder):
+    return ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out",
+            *command]
 
 
 def wait_for_port(process, path):
@@ -39,19 +41,55 @@ def wait_for_port(process, path):
     return int(path.read_text())
 
 
-def collected(program, case, turns, profile=None):
+def rota_http(program):
+    """How rota-http is called, and how its port gets known: both of a folder."""
+
+    def command(folder):
+        return server(program, folder)
+
+    def port(process, folder):
+        return wait_for_port(process, Path(folder, "port"))
+
+    return command, port
+
+
+def on_free_port(command_for):
+    """The same of a server that is told its port: command_for(folder, port)."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        number = probe.getsockname()[1]
+
+    def command(folder):
+        return command_for(folder, number)
+
+    def port(process, _):
+        deadline = time.monotonic() + START_SECONDS
+        while process.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(OSError), script.connect(number):
+                return number
+            time.sleep(0.05)
+        raise InstructionsError("the server does not listen")
+
+    return command, port
+
+
+def collected(how, case, turns, profile=None):
     """Instructions from the start to the end of a server that has answered `turns` turns.
 
+    `how` is as rota_http() has it.
     `profile` is where to leave what callgrind_annotate reads.
     """
+    command, wait_for = how
     with tempfile.TemporaryDirectory(prefix="rota-instructions-") as folder:
         log, process = Path(folder, "log"), None
         try:
             with log.open("wb") as said:
                 process = subprocess.Popen(
-                    command(program, folder), stdin=subprocess.DEVNULL, stdout=said, stderr=said
+                    under_valgrind(command(folder), folder),
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
                 )
-            port = wait_for_port(process, Path(folder, "port"))
+            port = wait_for(process, folder)
             script.play(case, process.pid, port, turns)
             process.terminate()
             process.wait(END_SECONDS)
@@ -70,8 +108,8 @@ def collected(program, case, turns, profile=None):
     return int(found[1])
 
 
-def per_request(program, case, profile=None):
+def per_request(how, case, profile=None):
     """Instructions per request: what a long run has more than a short one, start-up cancelled."""
-    short = collected(program, case, SHORT_TURNS)
-    long = collected(program, case, SHORT_TURNS + case.turns, profile)
+    short = collected(how, case, SHORT_TURNS)
+    long = collected(how, case, SHORT_TURNS + case.turns, profile)
     return (long - short) / (case.turns * case.requests_per_turn)

@@ -11,6 +11,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(1, str(HERE.parent / "instructions"))  # how the server is asked, and its conditions
 
 import baseline  # noqa: E402
+import callgrind  # noqa: E402
 import cases  # noqa: E402
 import command  # noqa: E402
 import figures as table  # noqa: E402
@@ -66,7 +67,7 @@ def run(options):
     known = baseline.load(options.baseline)
     if options.profile:
         options.profile.mkdir(parents=True, exist_ok=True)
-    mine = measure(lines.rota(options.rota), which, "rota", options.profile)
+    mine = measure(callgrind.rota_http(options.rota), which, "rota", options.profile)
     nginx = None if options.no_nginx else shutil.which("nginx", path=table.PATH)
     asked = [case for case in which if case.nginx]
     others = measure(lines.nginx(nginx), asked, "nginx") if nginx and asked else {}

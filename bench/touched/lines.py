@@ -6,7 +6,6 @@ the different lines of 64 bytes that the server touches in user space.
 
 import contextlib
 import re
-import socket
 import statistics
 import subprocess
 import time
@@ -25,38 +24,16 @@ CACHE = "67108864,16,64"  # bytes, ways, bytes of a line
 TOTALS = re.compile(r"^events: (.*)$.*^totals: (.*)$", re.MULTILINE | re.DOTALL)
 
 
-def rota(program):
-    """What starts Rota, and how its port gets known: both of a folder."""
-
-    def command(folder):
-        return callgrind.server(program, folder)
-
-    def port(process, folder):
-        return callgrind.wait_for_port(process, Path(folder, "port"))
-
-    return command, port
-
-
 def nginx(program):
-    """The same of nginx, as one process."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        number = probe.getsockname()[1]
+    """As callgrind.rota_http(), of nginx as one process."""
 
-    def command(folder):
+    def command(folder, port):
         words = Path(__file__).with_name("nginx.conf").read_text()
-        text = words.replace("{folder}", folder).replace("{port}", str(number))
+        text = words.replace("{folder}", folder).replace("{port}", str(port))
         Path(folder, "nginx.conf").write_text(text)
         return [program, "-p", folder, "-c", f"{folder}/nginx.conf", "-e", "stderr"]
 
-    def port(process, _):
-        deadline = time.monotonic() + callgrind.START_SECONDS
-        while process.poll() is None and time.monotonic() < deadline:
-            with contextlib.suppress(OSError), script.connect(number):
-                return number
-            time.sleep(0.05)
-        raise InstructionsError("nginx does not listen")
-
-    return command, port
+    return callgrind.on_free_port(command)
 
 
 def parse_totals(text):

@@ -148,7 +148,7 @@ class Baseline(unittest.TestCase):
 class Callgrind(unittest.TestCase):
     def test_program_that_cannot_serve(self):
         with self.assertRaises(InstructionsError):
-            callgrind.collected("/bin/false", script.CASES[0], 1)
+            callgrind.collected(callgrind.rota_http("/bin/false"), script.CASES[0], 1)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path[:0] = [str(BENCH / "touched"), str(BENCH / "instructions")]
 sys.dont_write_bytecode = True
 
+import callgrind  # noqa: E402
 import cases  # noqa: E402
 import figures  # noqa: E402
 import lines  # noqa: E402
@@ -50,7 +51,7 @@ class Lines(unittest.TestCase):
 
     def test_program_that_cannot_serve(self):
         with tempfile.TemporaryDirectory() as folder, self.assertRaises(InstructionsError):
-            lines.measure(lines.rota("/bin/false"), cases.CASES, folder)
+            lines.measure(callgrind.rota_http("/bin/false"), cases.CASES, folder)
 
     def test_program_that_callgrind_does_not_run(self):
         """What asks callgrind for something says so when there is none."""
