@@ -20,7 +20,7 @@ void add_to_vary(headers& to, std::string_view name) {
 
 void add_missing_fields(headers& to, std::string_view lines) {
     while (!lines.empty()) {
-        const std::size_t end = lines.find("\r\n") + 2;
+        const std::size_t end = lines.find('\n') + 1;
         const std::string_view line = lines.substr(0, end);
         lines.remove_prefix(end);
         const std::size_t colon = line.find(": ");

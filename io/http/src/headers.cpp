@@ -119,13 +119,12 @@ std::optional<headers::position> headers::locate(std::string_view name) const no
     const std::string_view all = wire();
     std::size_t start = 0;
     while (start < all.size()) {
-        const std::size_t end = all.find("\r\n", start);
-        const std::string_view line = all.substr(start, end - start);
-        const std::size_t colon = line.find(':');
-        if (iequals(line.substr(0, colon), name)) {
-            return position{start, end + 2, line.substr(colon + 2)};
-        }
-        start = end + 2;
+        const std::size_t end = all.find('\n', start) + 1; // no value has one
+        const std::string_view line = all.substr(start, end - start - 2);
+        const std::size_t colon = name.size();
+        if (line.size() > colon && line[colon] == ':' && iequals(line.substr(0, colon), name))
+            return position{start, end, line.substr(colon + 2)};
+        start = end;
     }
     return std::nullopt;
 }
