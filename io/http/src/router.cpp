@@ -39,12 +39,6 @@ task<response> last_step(const void* match, request& req) {
     return dispatch_bare(req, *static_cast<const route_match*>(match));
 }
 
-task<response> dispatch_wrapped(const middleware_chain* chain, request* req,
-                                const route_match* match) {
-    const next first(*chain, last_step, match);
-    co_return co_await first(*req);
-}
-
 } // namespace
 
 std::string method_set::to_string() const {
@@ -249,7 +243,7 @@ task<response> router_access::dispatch(request& req, const route_match& match) {
     const route_scope& scope = match.target != nullptr ? *match.target->scope : *match.scope;
     if (scope.chain.empty())
         return dispatch_bare(req, match);
-    return dispatch_wrapped(&scope.chain, &req, &match);
+    return next(scope.chain, last_step, &match)(req);
 }
 
 response router_access::fallback(const request& req, const route_match& match) {
