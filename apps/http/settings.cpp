@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <rota/http/fields.hpp>
 #include <rota/http/guard.hpp>
 #include <rota/io/endpoint.hpp>
 #include <rota/io/network.hpp>
@@ -50,6 +51,29 @@ CLI::Validator between(Number least, Number most) {
     CLI::Validator range = CLI::Range(least, most);
     range.description("");
     return range;
+}
+
+/// An empty text would be taken for an option that was not given: no tokens, no CA of clients.
+void refuse_empty_values(CLI::App& app) {
+    for (CLI::Option* each : app.get_options()) {
+        each->check([name = each->get_name()](const std::string& text) {
+            return text.empty() ? name + " needs a value" : std::string();
+        });
+    }
+}
+
+/// What a browser says in Origin: a scheme, a host and perhaps a port, nothing behind it.
+bool is_origin(const std::string& text) {
+    constexpr std::string_view behind_scheme = "://";
+    const std::size_t end = text.find(behind_scheme);
+    if (end == std::string::npos)
+        return text == "*" || text == "null";
+    try {
+        (void)rota::http::guard({.allowed_hosts = {text.substr(end + behind_scheme.size())}});
+    } catch (const std::invalid_argument&) {
+        return false;
+    }
+    return rota::http::fields::is_token(text.substr(0, end));
 }
 
 /// An option whose text is handed to `take`, which throws CLI::ValidationError for what it does not
@@ -173,7 +197,10 @@ void add_guard(CLI::App& app, settings& s) {
     app.add_option(
            "--allowed-origin", s.allowed_origins,
            "Origins of pages that may open a WebSocket here, beside this host's own; * is any")
-        ->type_name("ORIGIN");
+        ->type_name("ORIGIN")
+        ->check([](const std::string& text) {
+            return is_origin(text) ? "" : '"' + text + "\" is no origin: try https://app.example";
+        });
     app.add_option("--token-file", s.token_file,
                    "/, /v1 and /debug need a bearer token of this file, one a line")
         ->type_name("PATH");
@@ -307,7 +334,7 @@ void add_limits(CLI::App& app, settings& s) {
              milliseconds(1));
     add_parsed(app, "--send-rate-min", s.send_rate_min, parse_bytes, bytes_to_text, "SIZE",
                "Bytes a second that a client has to take of its answers; 0: any",
-               "no size: try 240 or 1K")
+               "no size: try 240 or 1K", std::uint64_t{0})
         ->group("Limits");
     add_time(app, "--drain-timeout", s.drain_timeout,
              "For requests in flight when the server is to end", milliseconds(0));
@@ -337,6 +364,7 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
     add_running(app, into);
     add_store(app, into);
     add_limits(app, into);
+    refuse_empty_values(app);
     app.set_version_flag("--version", "rota-http " ROTA_VERSION);
     app.footer(examples);
     try {

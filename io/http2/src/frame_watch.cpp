@@ -16,6 +16,7 @@ enum frame_type : std::uint8_t {
     goaway = 0x7,
     window_update = 0x8,
     continuation = 0x9,
+    priority_update = 0x10,
 };
 
 constexpr std::uint8_t end_stream = 0x1;
@@ -40,6 +41,7 @@ constexpr fault too_many_frames{error_code::enhance_your_calm, "too many frames 
 constexpr fault too_much_header{error_code::enhance_your_calm, "a header section without an end"};
 constexpr fault ended_stream{error_code::stream_closed, "a frame of a stream that has ended"};
 constexpr fault passed_over{error_code::protocol_error, "a stream before one that has begun"};
+constexpr fault no_prioritized{error_code::protocol_error, "PRIORITY_UPDATE of no stream"};
 constexpr fault own_dependency{error_code::protocol_error, "a stream that depends on itself"};
 
 } // namespace
@@ -124,6 +126,10 @@ std::optional<fault> frame_watch::on_header(time_point now) noexcept {
             found = fault{error_code::frame_size_error, "PRIORITY of another size"};
         peek = 4;
         break;
+    case priority_update:
+        found = idle_frame(now);
+        peek = 4;
+        break;
     case rst_stream:
         found = reset(now);
         note_end(true);
@@ -157,6 +163,10 @@ std::optional<fault> frame_watch::on_peeked(time_point now) noexcept {
     if (now_.type == data) {
         const bool all_padding = std::size_t{payload[0]} + 1 == now_.length;
         return all_padding ? idle_frame(now) : std::nullopt;
+    }
+    if (now_.type == priority_update) { // RFC 9218 section 7.1
+        const bool of_none = read_31_bits(payload) == 0;
+        return of_none ? std::optional(no_prioritized) : std::nullopt;
     }
     // RFC 7540 section 5.3.1.
     if (read_31_bits(payload + (size - 4)) == now_.stream)

@@ -227,14 +227,17 @@ void request_fields::finish_origin(std::string_view path) {
     }
 }
 
-/// As RFC 6455 has it: handlers need not know of RFC 8441. It has no key, so that is a fixed one.
+/// As RFC 6455 has it: handlers need not know of RFC 8441. It has no key (one that
+/// comes is not processed, section 5), so that is a fixed one.
 void request_fields::show_upgrade() {
     keep_field("connection", "Upgrade");
     const text_span name = keep("upgrade");
     head_.fields.push_back({name, protocol_});
     head_.base = text_.data();
-    if (!head_.headers().find("sec-websocket-key"))
-        keep_field("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
+    std::erase_if(head_.fields, [this](const auto& field) {
+        return syntax::iequals(head_.text(field.name), "sec-websocket-key");
+    });
+    keep_field("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
 }
 
 bool request_fields::add_trailer(std::string_view name, std::string_view value) {

@@ -116,6 +116,8 @@ std::string accept_of(std::string_view key) {
 
 std::variant<agreement, response> shake_hands(const request& asked,
                                               const websocket_options& options) {
+    if (asked.method() == method::head) // as GET without an offer (RFC 9110 section 9.3.2)
+        return refuse(426, "this is for WebSocket");
     if (asked.method() != method::get)
         return response(405).header("Allow", "GET");
     if (auto refusal = refuse_fields(asked))

@@ -207,6 +207,7 @@ def connection_errors(client):
                                   + frame(DATA, 8, 3, b"\x09abc")), {1}
     yield "PRIORITY of no stream", frame(PRIORITY, 0, 0, b"\0\0\0\1\0"), {1}
     yield "PRIORITY of 4 bytes", frame(PRIORITY, 0, 3, b"\0\0\0\1"), {6}
+    yield "PRIORITY_UPDATE of no stream", frame(0x10, 0, 0, b"\0\0\0\0u=1"), {1}
     yield "PRIORITY on itself", frame(PRIORITY, 0, 3, b"\0\0\0\3\0"), {1}
     yield "HEADERS on themselves", frame(HEADERS, 0x25, 3, b"\0\0\0\3\0" + get), {1}
     yield "RST_STREAM of no stream", frame(RST_STREAM, 0, 0, number(8)), {1}
@@ -368,7 +369,8 @@ def test_websocket(program, options):
             equal(client.settings[8], 1, "ENABLE_CONNECT_PROTOCOL")
             head = client.encode([(":method", "CONNECT"), (":protocol", "websocket"),
                                   (":scheme", "http"), (":path", "/ws/echo"),
-                                  (":authority", "localhost"), ("sec-websocket-version", "13")])
+                                  (":authority", "localhost"), ("sec-websocket-version", "13"),
+                                  ("sec-websocket-key", "not looked at")])
             client.send(frame(HEADERS, 4, 1, head))
             client.until(lambda: 1 in client.status)
             equal(client.status[1], 200, "taken")

@@ -142,6 +142,20 @@ TEST_CASE("HTTPS has a port and pairs of files") {
     CHECK(reading({"--tls-cert", "a", "--tls-key", "a"}).code == 2);
 }
 
+TEST_CASE("no least rate of sending") {
+    const reading r({"--send-rate-min", "0"});
+    CAPTURE(r.err);
+    REQUIRE_FALSE(r.code);
+    CHECK(r.result.send_rate_min == 0);
+}
+
+TEST_CASE("origins of pages") {
+    const reading r({"--allowed-origin", "https://app.example:8443", "http://[::1]", "*", "null"});
+    CAPTURE(r.err);
+    REQUIRE_FALSE(r.code);
+    CHECK(r.result.allowed_origins.size() == 4);
+}
+
 TEST_CASE("a range of workers") {
     const reading r({"--workers", "2-16"});
     REQUIRE_FALSE(r.code);
@@ -173,6 +187,17 @@ TEST_CASE("what is wrong is told in one line") {
                                                       {"--allowed-host"},
                                                       {"--allowed-host", "http://a.example"},
                                                       {"--token-file"},
+                                                      {"--token-file", ""},
+                                                      {"--token-file="},
+                                                      {"--tls-client-ca", ""},
+                                                      {"--access-log-file", ""},
+                                                      {"--files", ""},
+                                                      {"--unix", ""},
+                                                      {"--allowed-origin", ""},
+                                                      {"--allowed-origin", "app.example"},
+                                                      {"--allowed-origin", "https://app.example/"},
+                                                      {"--allowed-origin", "https://a b"},
+                                                      {"--send-rate-min", "-1"},
                                                       {"--store", "sqlite:"},
                                                       {"--store", "postgres"},
                                                       {"--lease", "-5s"}};

@@ -104,7 +104,7 @@ TEST_CASE("handshakes that are none") {
         {"dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZSBub25jZ*==", "400"},
         {"dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZSBub25jZQAA", "400"},
         {"HTTP/1.1", "HTTP/1.0", "426"},
-        {"GET", "HEAD", "405"},
+        {"GET", "HEAD", "426"},
     };
     for (const refused& each : table) {
         std::string request = handshake("/");
