@@ -1,12 +1,16 @@
 #include <rota/io/end_signals.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <ctime>
 #include <exception>
 #include <utility>
 
 #include <pthread.h>
 #include <spdlog/spdlog.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace rota::io {
@@ -36,7 +40,36 @@ int await(const sigset_t& set, std::chrono::steady_clock::time_point until) noex
     return ::sigtimedwait(&set, nullptr, &limit);
 }
 
+constexpr std::array<int, 3> numbers{SIGINT, SIGTERM, SIGHUP};
+
+std::atomic<pid_t> listener{0}; // a thread's number; 0: none listens yet
+
+/// A handler (man 7 signal-safety).
+extern "C" void hand_on(int number) {
+    const int error = errno;
+    ::syscall(SYS_tgkill, ::getpid(), listener.load(), number); // if it is gone, so is the signal
+    errno = error;
+}
+
 } // namespace
+
+end_signals::handed_on::handed_on(const sigset_t& which) noexcept : which_(which) {
+    struct sigaction handler {};
+    handler.sa_handler = hand_on;
+    handler.sa_flags = SA_RESTART;
+    ::sigfillset(&handler.sa_mask);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (::sigismember(&which_, numbers[i]) == 1)
+            ::sigaction(numbers[i], &handler, &before_[i]);
+    }
+}
+
+end_signals::handed_on::~handed_on() {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (::sigismember(&which_, numbers[i]) == 1)
+            ::sigaction(numbers[i], &before_[i], nullptr);
+    }
+}
 
 end_signals::blocked::blocked() : set_(ending_signals()) {
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
@@ -45,7 +78,7 @@ end_signals::blocked::blocked() : set_(ending_signals()) {
 end_signals::blocked::~blocked() {
     // What nobody has taken must not strike now: a second Ctrl-C ends in the same way as the first.
     sigset_t unblocked = set_;
-    for (const int s : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int s : numbers) {
         if (::sigismember(&before_, s) == 1)
             ::sigdelset(&unblocked, s);
     }
@@ -57,7 +90,10 @@ end_signals::blocked::~blocked() {
 
 end_signals::end_signals(std::chrono::milliseconds drain_timeout)
     : drain_timeout_(drain_timeout),
-      thread_([this](const std::stop_token& ending) { listen(ending); }) {}
+      thread_([this](const std::stop_token& ending) { listen(ending); }) {
+    listener.wait(0);
+    handed_on_.emplace(blocked_.set());
+}
 
 end_signals::~end_signals() {
     std::vector<std::jthread> telling;
@@ -66,9 +102,11 @@ end_signals::~end_signals() {
         telling.swap(telling_);
     }
     telling.clear(); // joins them; should the log hang, the deadline still stands
+    handed_on_.reset();
     thread_.request_stop();
     ::pthread_kill(thread_.native_handle(), SIGINT); // ends its wait
     thread_.join();
+    listener = 0;
 }
 
 void end_signals::call(std::function<void()> drain) {
@@ -138,6 +176,8 @@ void end_signals::listen(const std::stop_token& ending) {
     sigset_t all;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr); // those of others are for the program's threads
+    listener = ::gettid();
+    listener.notify_one();
     using clock = std::chrono::steady_clock;
     auto last_moment = clock::time_point::max();
     for (;;) {

@@ -93,6 +93,32 @@ TEST_CASE("each signal is passed on, up to two, also one that came before") {
           }) == 7);
 }
 
+TEST_CASE("what a thread gets that does not block signals is passed on") {
+    CHECK(exit_code_of_child([] {
+              std::signal(SIGINT, SIG_IGN); // each is as it was in the end
+              std::atomic<bool> over{false};
+              std::jthread earlier([&over] { over.wait(false); });
+              bool passed = true;
+              for (int round = 0; passed && round < 3; ++round) {
+                  end_signals signals(1h);
+                  std::atomic<int> calls{0};
+                  signals.call([&] { ++calls; });
+                  ::pthread_kill(earlier.native_handle(), SIGTERM);
+                  passed = becomes([&] { return calls == 1; });
+                  signal_self(SIGINT); // for the kernel to choose
+                  passed = passed && becomes([&] { return calls == 2; });
+                  signals.call({});
+              }
+              struct sigaction now {};
+              passed = passed && ::sigaction(SIGINT, nullptr, &now) == 0 &&
+                       now.sa_handler == SIG_IGN && ::sigaction(SIGTERM, nullptr, &now) == 0 &&
+                       now.sa_handler == SIG_DFL;
+              over = true;
+              over.notify_one();
+              return passed ? 7 : 8;
+          }) == 7);
+}
+
 TEST_CASE("SIGHUP may mean something else, and ends nothing then") {
     CHECK(exit_code_of_child([] {
               std::signal(SIGHUP, SIG_DFL); // not as nohup has it

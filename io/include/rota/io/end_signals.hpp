@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -17,10 +19,10 @@ namespace rota::io {
 /// `grace` have passed, or `grace` after a second one, it says so in the log and ends with exit
 /// code 1 on the spot. Lives in main(), around all that may hang, the context too.
 ///
-/// Making one blocks the signals in the calling thread; other threads must have them blocked as
-/// well, so make it before those are started (threads of a context take no signals anyway). The
-/// destructor restores the mask of the thread that runs it, and drops what has not been taken. One
-/// at a time in a process.
+/// Making one blocks the signals in the calling thread. Threads that do not block them, as those
+/// that were started before, hand on what they get: handlers that the program had for them are not
+/// called meanwhile. The destructor restores those, and the mask of the thread that runs it, and
+/// drops what has not been taken. One at a time in a process.
 class end_signals {
 public:
     static constexpr std::chrono::seconds grace{5};
@@ -55,6 +57,19 @@ private:
         sigset_t before_;
     };
 
+    /// Has signals that other threads get handed on to the one that listens.
+    class handed_on {
+    public:
+        explicit handed_on(const sigset_t& which) noexcept;
+        ~handed_on();
+        handed_on(const handed_on&) = delete;
+        handed_on& operator=(const handed_on&) = delete;
+
+    private:
+        sigset_t which_;
+        std::array<struct sigaction, 3> before_{};
+    };
+
     void listen(const std::stop_token& ending);
     [[nodiscard]] bool hung_up(int number);
     void pass_on(int number);
@@ -69,6 +84,7 @@ private:
     int signals_ = 0;                   // up to two
     std::vector<std::jthread> telling_; // write to the log, which may be what hangs
     std::jthread thread_;
+    std::optional<handed_on> handed_on_; // while the thread is there
 };
 
 } // namespace rota::io
