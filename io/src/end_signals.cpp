@@ -42,12 +42,12 @@ int await(const sigset_t& set, std::chrono::steady_clock::time_point until) noex
 
 constexpr std::array<int, 3> numbers{SIGINT, SIGTERM, SIGHUP};
 
-std::atomic<pid_t> listener{0}; // a thread's number; 0: none listens yet
+std::atomic<pid_t> signal_thread{0}; // a thread's number; 0: none listens yet
 
 /// A handler (man 7 signal-safety).
 extern "C" void hand_on(int number) {
     const int error = errno;
-    ::syscall(SYS_tgkill, ::getpid(), listener.load(), number); // if it is gone, so is the signal
+    ::syscall(SYS_tgkill, ::getpid(), signal_thread.load(), number); // if it is gone, so is the signal
     errno = error;
 }
 
@@ -91,7 +91,7 @@ end_signals::blocked::~blocked() {
 end_signals::end_signals(std::chrono::milliseconds drain_timeout)
     : drain_timeout_(drain_timeout),
       thread_([this](const std::stop_token& ending) { listen(ending); }) {
-    listener.wait(0);
+    signal_thread.wait(0);
     handed_on_.emplace(blocked_.set());
 }
 
@@ -106,7 +106,7 @@ end_signals::~end_signals() {
     thread_.request_stop();
     ::pthread_kill(thread_.native_handle(), SIGINT); // ends its wait
     thread_.join();
-    listener = 0;
+    signal_thread = 0;
 }
 
 void end_signals::call(std::function<void()> drain) {
@@ -176,8 +176,8 @@ void end_signals::listen(const std::stop_token& ending) {
     sigset_t all;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr); // those of others are for the program's threads
-    listener = ::gettid();
-    listener.notify_one();
+    signal_thread = ::gettid();
+    signal_thread.notify_one();
     using clock = std::chrono::steady_clock;
     auto last_moment = clock::time_point::max();
     for (;;) {
