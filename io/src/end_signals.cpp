@@ -47,7 +47,8 @@ std::atomic<pid_t> signal_thread{0}; // a thread's number; 0: none listens yet
 /// A handler (man 7 signal-safety).
 extern "C" void hand_on(int number) {
     const int error = errno;
-    ::syscall(SYS_tgkill, ::getpid(), signal_thread.load(), number); // if it is gone, so is the signal
+    // If it is gone, so is the signal.
+    ::syscall(SYS_tgkill, ::getpid(), signal_thread.load(), number);
     errno = error;
 }
 
