@@ -57,6 +57,7 @@ COVERED_ELSEWHERE = "tests/tidy/covered_elsewhere.txt"
 NO_FUNCTION = re.compile(
     r"(template <.*?> *(requires .*)?)?(class|struct|union|enum|extern|TEST_CASE)\b"
 )
+REFERENCE = Path("docs/reference/Doxyfile")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -227,6 +228,20 @@ def unlisted(files, root):
                 yield path, 1, "no meson.build lists this file"
 
 
+def not_in_reference(files, root):
+    """What users include and the reference does not read."""
+    settings = root / REFERENCE
+    named = settings.read_text().split() if settings.exists() else []
+    folders = {
+        Path(*path.parts[: path.parts.index("include") + 1])
+        for path in files
+        if path.suffix == ".hpp" and "include" in path.parts
+    }
+    for folder in sorted(folders):
+        if str(folder) not in named:
+            yield REFERENCE, 1, f"{folder} is not read"
+
+
 def problems(root):
     files = tracked(root)
     for path in files:
@@ -244,6 +259,7 @@ def problems(root):
     yield from wrong
     yield from without_test(files, elsewhere)
     yield from unlisted(files, root)
+    yield from not_in_reference(files, root)
 
 
 def main():

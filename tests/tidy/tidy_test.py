@@ -12,6 +12,7 @@ IN_ORDER = {
     "io/meson.build": "files('src/a.cpp')\n",
     "io/src/a.cpp": "#include <liburing.h>\n#include <rota/io/a.hpp>\n#include <rota/task.hpp>\n",
     "io/include/rota/io/a.hpp": "#pragma once\n",
+    "docs/reference/Doxyfile": "INPUT = io/include README.md\n",
     "tests/io/meson.build": "files('a.cpp')\n",
     "tests/io/a.cpp": "#include <catch2/catch_test_macros.hpp>\n",
 }
@@ -43,6 +44,9 @@ class Tidy(unittest.TestCase):
 
     def test_nothing_in_order(self):
         self.assertEqual(findings({}), [])
+
+    def test_room_that_the_reference_lacks(self):
+        self.finds("docs/reference/Doxyfile", "INPUT = io/http/include\n", "io/include is not read")
 
     def test_long_file(self):
         self.finds("io/src/a.cpp", "\n" * 501, "501 lines")
