@@ -225,7 +225,8 @@ private:
     }
 
     void poll(time_point until) {
-        std::array<epoll_event, events_max> events{};
+        // The kernel fills in those that are looked at.
+        std::array<epoll_event, events_max> events; // NOLINT(cppcoreguidelines-pro-type-member-init)
         int limit_ms = -1;
         if (until != time_point::max()) {
             const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
