@@ -226,7 +226,7 @@ private:
 
     void poll(time_point until) {
         // The kernel fills in those that are looked at.
-        std::array<epoll_event, events_max> events; // NOLINT(cppcoreguidelines-pro-type-member-init)
+        std::array<epoll_event, events_max> events; // NOLINT(*-type-member-init)
         int limit_ms = -1;
         if (until != time_point::max()) {
             const auto rest = std::chrono::ceil<std::chrono::milliseconds>(
