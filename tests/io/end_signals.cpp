@@ -97,7 +97,10 @@ TEST_CASE("what a thread gets that does not block signals is passed on") {
     CHECK(exit_code_of_child([] {
               std::signal(SIGINT, SIG_IGN); // each is as it was in the end
               std::atomic<bool> over{false};
-              std::jthread earlier([&over] { over.wait(false); });
+              std::jthread earlier([&over] {
+                  while (!over) // ThreadSanitizer holds handlers back in waits it does not know
+                      std::this_thread::sleep_for(1ms);
+              });
               bool passed = true;
               for (int round = 0; passed && round < 3; ++round) {
                   end_signals signals(1h);
@@ -114,7 +117,6 @@ TEST_CASE("what a thread gets that does not block signals is passed on") {
                        now.sa_handler == SIG_IGN && ::sigaction(SIGTERM, nullptr, &now) == 0 &&
                        now.sa_handler == SIG_DFL;
               over = true;
-              over.notify_one();
               return passed ? 7 : 8;
           }) == 7);
 }
