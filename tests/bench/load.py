@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import ssl
 import sys
 import tempfile
@@ -169,6 +170,7 @@ class Servers(unittest.TestCase):
                          f"https://127.0.0.1:{encrypted}/plaintext")
         self.assertEqual(server.url(workloads.NAMED["plaintext"]), "http://127.0.0.1:7/plaintext")
 
+    @unittest.skipUnless(shutil.which("openssl"), "openssl is not there")
     def test_certificate(self):
         with tempfile.TemporaryDirectory() as folder:
             servers.make_certificate(folder)
