@@ -128,13 +128,23 @@ check_result parse_target(std::string_view target, request_head& head, bool& pla
 
 } // namespace
 
-check_result parse_request_line(std::string_view line, request_head& head, bool& plain) {
-    // What nearly every request says.
-    if (line.size() > 13 && line.starts_with("GET ") && line.ends_with(" HTTP/1.1")) {
-        head.minor = 1;
-        head.method = method::get;
-        return parse_target(line.substr(4, line.size() - 13), head, plain);
+bool take_plain_request_line(std::string_view line, request_head& head) {
+    constexpr std::string_view start = "GET ";
+    constexpr std::string_view end = " HTTP/1.1\r\n";
+    if (line.size() <= start.size() + end.size() || !line.starts_with(start) ||
+        !line.ends_with(end)) {
+        return false;
     }
+    line.remove_prefix(start.size());
+    line.remove_suffix(end.size());
+    if (!take_plain_target(line, head))
+        return false;
+    head.minor = 1;
+    head.method = method::get;
+    return true;
+}
+
+check_result parse_request_line(std::string_view line, request_head& head, bool& plain) {
     const std::size_t first = line.find(' ');
     const std::size_t last = line.rfind(' ');
     if (first == last)

@@ -25,4 +25,9 @@ using check_result = std::optional<parse_error>;
 [[nodiscard]] check_result parse_request_line(std::string_view line, request_head& head,
                                               bool& plain);
 
+/// The same of the line that nearly every request begins with, with its CRLF: GET, a target that is
+/// `plain`, HTTP/1.1. False, with nothing done, if it is anything else; parse_request_line() then
+/// says what.
+[[nodiscard]] bool take_plain_request_line(std::string_view line, request_head& head);
+
 } // namespace rota::http

@@ -218,15 +218,21 @@ bool request_parser::take_plain_field(std::string_view line) {
 }
 
 parse_event request_parser::on_head_line(std::string_view line) {
-    if (plain_ && state_ == state::fields && take_plain_field(line))
+    if (state_ == state::fields) {
+        if (line == "\r\n")
+            return on_head_end(line); // there is room for it: see content_max()
+        if (plain_ && take_plain_field(line))
+            return parse_event::need_more;
+    } else if (plain_ && line.size() <= content_max() && take_plain_request_line(line, head_)) {
+        asked_ = line_start_;
+        state_ = state::fields;
         return parse_event::need_more;
+    }
     if (!check_line(line))
         return parse_event::error;
     const std::string_view content = line.substr(0, line.size() - 2);
     if (state_ == state::request_line)
         return on_request_line(line, content);
-    if (content.empty())
-        return on_head_end(line);
     if (syntax::starts_with_space(content))
         return fail({400, "a header line that starts with a space"});
     if (head_.fields.size() >= limits_->header_count_max) {

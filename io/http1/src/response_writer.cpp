@@ -18,7 +18,7 @@ void response_writer::begin() {
     if (started_)
         return;
     started_ = true; // even if it throws: half a head may be there
-    append_head(wire_.pending(), answer_, policy_.begin_answer(answer_), framing_);
+    append_head(wire_.pending(), answer_, policy_.begin_answer(answer_, framing_), framing_);
 }
 
 /// Appends what goes before a piece. False if there is nothing to send.

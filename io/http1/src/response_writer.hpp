@@ -18,7 +18,7 @@ namespace rota::http {
 /// Says, when the head of an answer is about to leave, what it has to say about the connection.
 class answer_policy {
 public:
-    virtual answer_terms begin_answer(const response& answer) = 0;
+    virtual answer_terms begin_answer(const response& answer, content_framing framing) = 0;
 
 protected:
     ~answer_policy() = default;

@@ -260,7 +260,7 @@ bool session::try_send(const response& answer) {
 task<void> session::send(const response* answer) {
     drop_arrived();
     const content_framing framing = choose_framing(*answer, with_);
-    append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
+    append_head(wire_.pending(), *answer, begin_answer(*answer, framing), framing);
     if (answer->is_file()) {
         const io::file_slice& content = answer->file_content();
         if (sends_content(*answer, with_, framing) && !wire_.try_send_file(content))
@@ -278,7 +278,7 @@ task<exchange::streamed> session::stream(response* answer) {
     streamed done;
     const content_framing framing = choose_framing(*answer, with_);
     if (!sends_content(*answer, with_, framing)) {
-        append_head(wire_.pending(), *answer, begin_answer(*answer), framing);
+        append_head(wire_.pending(), *answer, begin_answer(*answer, framing), framing);
         co_return done;
     }
     response_writer writer(wire_, *answer, *this, framing);
@@ -318,14 +318,13 @@ bool session::is_last_of_drain() noexcept {
 }
 
 /// Decides whether the connection goes on behind this answer, as its head is about to say.
-answer_terms session::begin_answer(const response& answer) {
+answer_terms session::begin_answer(const response& answer, content_framing framing) {
     ROTA_CHECK(!answer_begun_, "a request is answered once");
     if constexpr (checks_enabled)
         answer_begun_ = true;
     const std::uint64_t max = limits_.requests_per_connection_max;
     with_.keep_alive = head().keep_alive && !answer.closes() && !body_.failed() &&
-                       (max == 0 || requests_ + 1 < max) &&
-                       choose_framing(answer, with_) != content_framing::until_close;
+                       (max == 0 || requests_ + 1 < max) && framing != content_framing::until_close;
     if (watch_.draining() && is_last_of_drain())
         with_.keep_alive = false;
     if (!parser_.complete() && !will_drop_rest(answer))
@@ -336,7 +335,7 @@ answer_terms session::begin_answer(const response& answer) {
 
 void session::append_small(const response& answer) {
     const content_framing framing = choose_framing(answer, with_);
-    const answer_terms with = begin_answer(answer);
+    const answer_terms with = begin_answer(answer, framing);
     const bool whole = sends_content(answer, with, framing);
     append_head(wire_.pending(), answer, with, framing, whole ? answer.body() : "");
 }

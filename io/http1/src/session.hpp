@@ -104,7 +104,8 @@ private:
     void append_small(const response& answer);
     [[nodiscard]] bool will_drop_rest(const response& answer);
     [[nodiscard]] bool is_last_of_drain() noexcept;
-    [[nodiscard]] answer_terms begin_answer(const response& answer) override;
+    [[nodiscard]] answer_terms begin_answer(const response& answer,
+                                            content_framing framing) override;
     void consume_head() noexcept { wire_.consume(std::exchange(head_bytes_, 0)); }
 
     // -- ending

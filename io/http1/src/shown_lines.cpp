@@ -111,9 +111,10 @@ private:
 } // namespace
 
 bool shown_differently(std::string_view line) noexcept {
-    if (is_field(line, length_name))
-        return line.find('\t') != std::string_view::npos;
-    return is_field(line, coding_name) && line.find_first_of("\t,") != std::string_view::npos;
+    const bool has_tab = line.find('\t') != std::string_view::npos;
+    if (!has_tab && line.find(',') == std::string_view::npos)
+        return false; // nearly every line; looking for two characters is cheaper than for a name
+    return (has_tab && is_field(line, length_name)) || is_field(line, coding_name);
 }
 
 void show_field(char* line, std::size_t size) noexcept {

@@ -100,21 +100,24 @@ inline constexpr auto token_chars = make_class("!#$%&'*+-.^_`|~");
 [[nodiscard]] bool is_hop_by_hop(std::string_view name, std::string_view connection = {}) noexcept;
 
 namespace detail {
-/// Whether one of the eight bytes is a control character other than a tab.
-inline bool word_has_control(const char* at) noexcept {
+template <class Number>
+[[nodiscard]] inline std::uint64_t load(const char* at) noexcept {
+    Number number = 0;
+    std::memcpy(&number, at, sizeof number);
+    return number;
+}
+
+/// Whether one of eight bytes is a control character other than a tab.
+[[nodiscard]] inline bool word_has_control(std::uint64_t word) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101;
     constexpr std::uint64_t highs = 0x8080808080808080;
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, 8);
     const std::uint64_t deletes = word ^ (ones * 0x7f);
     // A byte below 0x20, or one that is zero after the exclusive or. Borrows only raise false
     // alarms.
-    const std::uint64_t suspects =
-        (((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & highs;
-    if (suspects == 0)
+    if (((((word - ones * 0x20) & ~word) | ((deletes - ones) & ~deletes)) & highs) == 0)
         return false;
-    for (int i = 0; i < 8; ++i) {
-        const auto c = static_cast<unsigned char>(at[i]);
+    for (int i = 0; i < 8; ++i, word >>= 8) {
+        const auto c = static_cast<unsigned char>(word);
         if ((c < 0x20 && c != '\t') || c == 0x7f)
             return true;
     }
@@ -124,18 +127,23 @@ inline bool word_has_control(const char* at) noexcept {
 
 /// True if the text holds a control character other than a tab. Eight bytes at a time.
 [[nodiscard]] inline bool has_control(std::string_view text) noexcept {
-    if (text.size() < 8) {
-        std::array<char, 8> padded;
-        padded.fill(' ');
-        for (std::size_t i = 0; i < text.size(); ++i)
-            padded[i] = text[i];
-        return detail::word_has_control(padded.data());
+    const std::size_t size = text.size();
+    const char* const at = text.data();
+    if (size >= 8) {
+        for (std::size_t i = 0; i + 8 < size; i += 8) {
+            if (detail::word_has_control(detail::load<std::uint64_t>(at + i)))
+                return true;
+        }
+        return detail::word_has_control(detail::load<std::uint64_t>(at + size - 8)); // some of it twice
     }
-    for (std::size_t i = 0; i + 8 < text.size(); i += 8) {
-        if (detail::word_has_control(text.data() + i))
-            return true;
-    }
-    return detail::word_has_control(text.data() + text.size() - 8); // some of it twice
+    if (size >= 4)
+        return detail::word_has_control(detail::load<std::uint32_t>(at) |
+                                        detail::load<std::uint32_t>(at + size - 4) << 32);
+    constexpr std::uint64_t spaces = 0x2020202020202020;
+    std::uint64_t word = spaces;
+    for (const char c : text)
+        word = word << 8 | static_cast<unsigned char>(c);
+    return detail::word_has_control(word);
 }
 
 } // namespace rota::http::fields
