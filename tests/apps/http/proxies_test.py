@@ -5,6 +5,9 @@ protocol, of haproxy and nginx where they are installed, and of curl.
 usage: proxies_test.py <rota-http>
 """
 
+import hashlib
+import json
+import random
 import shutil
 import socket
 import subprocess
@@ -30,7 +33,7 @@ backend b
     server rota 127.0.0.1:{behind} {how}
 """
 NGINX = """
-daemon off; pid {folder}/pid; error_log {folder}/errors; events {{}}
+daemon off; user root; pid {folder}/pid; error_log {folder}/errors; events {{}}
 http {{
     access_log off;
     client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
@@ -38,9 +41,9 @@ http {{
     server {{
         listen 127.0.0.1:{port};
         location / {{
-            proxy_pass http://127.0.0.1:{behind}; proxy_set_header Host $http_host;
-            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-            proxy_set_header X-Forwarded-Proto $scheme;
+            {how}; {kind}_set_header Host $http_host;
+            {kind}_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+            {kind}_set_header X-Forwarded-Proto $scheme;
         }}
     }}
 }}
@@ -212,17 +215,56 @@ def test_haproxy(program):
                 server.wait_for(rf' {peer} "GET {path}" 200 ')
 
 
+def large_answers(proxy):
+    """Content of some windows goes through a proxy as it was sent, there and back."""
+    content = Path(proxy.folder.name, "content")
+    content.write_bytes(random.Random(1).randbytes(300_000))
+    digest = hashlib.sha256(content.read_bytes()).hexdigest()
+    answer = json.loads(proxy.curl("/form", "-F", f"file=@{content}"))
+    equal([(file["size"], file["sha256"]) for file in answer["files"]], [(300_000, digest)])
+    equal(proxy.curl("/bytes/1000000"), "x" * 1_000_000)
+    equal(proxy.curl("/plaintext", "-I").splitlines()[0].split()[1], "200")
+
+
+def test_haproxy_by_http2_and_tls(program):
+    haproxy = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
+    if haproxy is None:
+        print("no haproxy here")
+        return
+    with Https(program, "--access-log", "--trusted-proxy", "127.0.0.0/8") as server:
+        sure = f"ssl verify required ca-file {MADE.ca} verifyhost localhost sni str(localhost)"
+        for number, (protocol, port, how) in enumerate((
+                ("HTTP/2", server.port, "proto h2"),
+                ("HTTP/2", server.tls_port, sure + " alpn h2"),
+                ("HTTP/1.1", server.tls_port, sure))):
+            with Proxy([haproxy, "-db", "-f"], HAPROXY, port, mode="http",
+                       options="option forwardfor", how=how) as proxy:
+                proxy.curl(f"/hello/{number}", "-H", "X-Forwarded-For: 192.0.2.9")
+                server.wait_for(rf' 192\.0\.2\.9 "GET /hello/{number}" 200 .* {protocol}\n')
+                large_answers(proxy)
+
+
 def test_nginx(program):
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         print("no nginx here")
         return
-    with trusting(program) as server:
-        with Proxy([nginx, "-p", "/tmp", "-c"], NGINX, server.port) as proxy:
-            equal(proxy.curl("/hello/nginx"), "Hello, nginx!\n")
-            server.wait_for(r' 127\.0\.0\.1 "GET /hello/nginx" 200 ')
-            proxy.curl("/hello/far", "-H", "X-Forwarded-For: 192.0.2.9")
-            server.wait_for(r' 192\.0\.2\.9 "GET /hello/far" 200 ')
+    sure = f"ssl_verify on; {{0}}_ssl_trusted_certificate {MADE.ca}; {{0}}_ssl_name localhost"
+    with Https(program, "--access-log", "--trusted-proxy", "127.0.0.0/8") as server:
+        for number, (protocol, kind, to) in enumerate((
+                ("HTTP/1.0", "proxy", f"http://127.0.0.1:{server.port}"),
+                ("HTTP/1.0", "proxy", f"https://127.0.0.1:{server.tls_port}"),
+                ("HTTP/2", "grpc", f"grpc://127.0.0.1:{server.port}"),
+                ("HTTP/2", "grpc", f"grpcs://127.0.0.1:{server.tls_port}"))):
+            how = f"{kind}_pass {to}"
+            if "s://" in to:
+                how += f"; {kind}_{sure.format(kind)}"
+            with Proxy([nginx, "-p", "/tmp", "-c"], NGINX, 0, kind=kind, how=how) as proxy:
+                proxy.curl(f"/hello/{number}", "-H", "X-Forwarded-For: 192.0.2.9")
+                server.wait_for(rf' 192\.0\.2\.9 "GET /hello/{number}" 200 .* {protocol}\n')
+                equal(proxy.curl("/hello/nginx"), "Hello, nginx!\n")
+                server.wait_for(r' 127\.0\.0\.1 "GET /hello/nginx" 200 ', count=number + 1)
+                large_answers(proxy)
 
 
 def test_a_connection_of_a_proxy_is_kept(program):
