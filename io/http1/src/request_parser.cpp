@@ -43,6 +43,7 @@ void request_parser::reset() noexcept {
         detail::clear_and_trim(shown_);
     }
     plain_ = !all_by_llhttp_;
+    plain_length_ = false;
     if (head_.chunked) {
         detail::clear_and_trim(trailer_text_);
         trailers_.clear();
@@ -211,7 +212,8 @@ bool request_parser::take_plain_field(std::string_view line) {
         return false;
     }
     line.remove_suffix(2);
-    const auto field = read_plain_field(line, static_cast<std::uint32_t>(line_start_));
+    const auto field =
+        read_plain_field(line, static_cast<std::uint32_t>(line_start_), plain_length_);
     if (field)
         head_.fields.push_back(*field);
     return field.has_value();
@@ -306,8 +308,8 @@ parse_event request_parser::on_head_end(std::string_view line) {
     return parse_event::head;
 }
 
-/// The rules and llhttp must agree where this message ends, or another server will not. (What was
-/// plain says nothing about content, so there is none.)
+/// The rules and llhttp must agree where this message ends, or another server will not. (Of a plain
+/// head there is only one reading.)
 bool request_parser::framing_agrees(std::string_view last_line) {
     return ask_llhttp(last_line) && grammar_.head_complete() &&
            grammar_.chunked() == head_.chunked &&

@@ -121,9 +121,10 @@ private:
 
     const parser_limits* limits_;
     const bool all_by_llhttp_;
-    bool plain_;            // every line so far, so llhttp has seen none of them
-    std::size_t asked_ = 0; // in the head: up to where llhttp has read
-    std::string shown_;     // to llhttp, in place of what it does not take
+    bool plain_;                // every line so far, so llhttp has seen none of them
+    bool plain_length_ = false; // one of the plain lines was a Content-Length
+    std::size_t asked_ = 0;     // in the head: up to where llhttp has read
+    std::string shown_;         // to llhttp, in place of what it does not take
     grammar grammar_;
     request_head head_;
     std::string buffer_;              // the head, when it came in pieces or was kept

@@ -17,7 +17,8 @@ using namespace std::string_literals;
 /// Name and value of a plain line, joined by '|'; "-" if it is not plain.
 std::string read(std::string_view line) {
     const std::string head = "0123456" + std::string(line);
-    const auto field = read_plain_field(std::string_view(head).substr(7), 7);
+    bool has_length = false;
+    const auto field = read_plain_field(std::string_view(head).substr(7), 7, has_length);
     if (!field)
         return "-";
     return head.substr(field->name.offset, field->name.size) + "|" +
@@ -32,13 +33,21 @@ TEST_CASE("what is a plain field, and what llhttp has to read") {
     CHECK(read("X: \t b c \t") == "X|b c");
     CHECK(read("X: \xc3\xa9") == "X|\xc3\xa9");
     CHECK(read("Connection: close") == "Connection|close");
-    CHECK(read("Content-Lengths: 1") == "Content-Lengths|1");
+    CHECK(read("Content-Lengths: x") == "Content-Lengths|x");
+    CHECK(read("content-Length:\t1 ") == "content-Length|1");
+    CHECK(read("Content-Length: 123456789012345678") == "Content-Length|123456789012345678");
     for (const std::string_view line :
          {"", ":", ": a", "a", "Host : a", "A B: c", "A(: b", "A\xe9: b", " A: b",
-          "content-Length: 1", "Content-Length:", "TRANSFER-encoding: chunked"}) {
+          "Content-Length:", "Content-Length: +1", "Content-Length: 1,1", "Content-Length: 0x1",
+          "content-length: 1 1", "Content-Length: 1234567890123456789",
+          "TRANSFER-encoding: chunked"}) {
         CAPTURE(line);
         CHECK(read(line) == "-");
     }
+    bool has_length = false;
+    CHECK(read_plain_field("Content-Length: 1", 0, has_length));
+    CHECK(read_plain_field("Content: 1", 0, has_length));
+    CHECK_FALSE(read_plain_field("content-length: 1", 0, has_length));
 }
 
 /// Whether the parser says the same of `bytes` with and without its own reading of plain lines.
@@ -56,8 +65,8 @@ void check_alike(std::string_view bytes) {
 }
 
 TEST_CASE("every byte at every place of a head means what it means to llhttp") {
-    const std::string head =
-        "GET /a?b HTTP/1.1\r\nHost: c\r\nX-y:\td \r\nConnection: close\r\n\r\n";
+    const std::string head = "GET /a?b HTTP/1.1\r\nHost: c\r\nX-y:\td \r\nConnection: close\r\n"
+                             "Content-Length: 10\r\n\r\n";
     for (std::size_t at = 0; at < head.size(); ++at) {
         for (int byte = 0; byte < 256; ++byte) {
             std::string changed = head;
@@ -85,6 +94,10 @@ TEST_CASE("heads made of odd parts mean what they mean to llhttp") {
         "Proxy-Connection: close",
         "Content-Length: 0",
         "Content-Length: 3",
+        "Content-Length: 03\t",
+        "Content-Length: 3 3",
+        "Content-Length: 123456789012345678",
+        "Content-Length: 1234567890123456789",
         "content-length: 18446744073709551616",
         "Transfer-Encoding: chunked",
         "Transfer-Encoding: gzip, chunked",

@@ -134,7 +134,8 @@ template <class Number>
             if (detail::word_has_control(detail::load<std::uint64_t>(at + i)))
                 return true;
         }
-        return detail::word_has_control(detail::load<std::uint64_t>(at + size - 8)); // some of it twice
+        // Some of it twice.
+        return detail::word_has_control(detail::load<std::uint64_t>(at + size - 8));
     }
     if (size >= 4)
         return detail::word_has_control(detail::load<std::uint32_t>(at) |
