@@ -16,7 +16,7 @@ packages_build=(
 packages_test=(
     cmake make python3 curl gdb nodejs postgresql chromium chromium-driver redis-tools
     brotli zstd haproxy nginx node-ws python3-websockets python3-wsproto
-    nghttp2-client python3-httpx golang-go
+    nghttp2-client python3-httpx python3-h2 golang-go
 )
 packages_bench=(wrk nginx python3 valgrind linux-perf nghttp2-client)
 packages_bench_peers=(python3 golang-go libasio-dev libfmt-dev)
@@ -33,7 +33,7 @@ packages_lint=(git shellcheck cppcheck clang-tidy-19 "${packages_clang[@]}" "${p
 # Called otherwise elsewhere, or only to compare with: what needs them does without.
 dispensable=" gdb linux-perf postgresql redis-server redis-tools chromium chromium-driver "
 dispensable+='brotli zstd haproxy nginx node-ws python3-websockets python3-wsproto '
-dispensable+='nghttp2-client python3-httpx golang-go '
+dispensable+='nghttp2-client python3-httpx python3-h2 golang-go '
 dispensable+="${packages_peers[*]} "
 with_wrap=' liburing-dev libllhttp-dev libspdlog-dev libfmt-dev catch2 libcli11-dev libyyjson-dev '
 

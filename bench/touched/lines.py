@@ -56,13 +56,15 @@ class Counted:
         caches = [f"--{one}={CACHE}" for one in ("I1", "D1", "LL")]
         with contextlib.ExitStack() as stack:
             log = stack.enter_context(Path(self.folder, "log").open("wb"))
-            self.process = stack.enter_context(
-                subprocess.Popen(
+            try:
+                self.process = subprocess.Popen(
                     ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--cache-sim=yes",
                      *caches, f"--callgrind-out-file={self.folder}/out", *command(self.folder)],
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 )
-            )
+            except OSError as error:
+                raise InstructionsError(f"cannot run valgrind: {error}") from error
+            stack.enter_context(self.process)
             stack.callback(self.process.kill)
             self.port = port(self.process, self.folder)
             self.end = stack.pop_all()

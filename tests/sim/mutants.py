@@ -151,12 +151,15 @@ def main():
     mutants = [mutant for mutant in read_mutants() if given.only in mutant.name]
     for mutant in mutants:
         mutant.changed()
-    mutants = mutants[:: given.every]
     if given.check:
         print(f"{len(mutants)} mutants fit")
         return 0
     build = given.build.resolve()
     how = commands(build)
+    built = [mutant for mutant in mutants if (ROOT / mutant.source).resolve() in how[0]]
+    if len(built) < len(mutants):
+        print(f"{len(mutants) - len(built)} mutants are of what this build leaves out")
+    mutants = built[:: given.every]
     caught, highest = 0, given.first
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         tries = [
