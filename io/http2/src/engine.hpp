@@ -127,6 +127,7 @@ private:
     std::string* out_ = nullptr;     // within write()
     std::size_t out_max_ = 0;
     std::optional<fault> found_;
+    int windows_too_large_ = 0; // by WINDOW_UPDATE, each of one stream that is about to be reset
     bool client_leaves_ = false;
     bool out_of_memory_ = false;
 };

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "answer_fields.hpp"
 
@@ -105,6 +106,14 @@ struct engine::callbacks {
         });
     }
 
+    /// Of a frame for which nghttp2 resets its stream.
+    static int on_invalid_frame(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+                                int /*error*/, void* user) noexcept {
+        if (frame->hd.type == NGHTTP2_WINDOW_UPDATE)
+            ++of(user).windows_too_large_;
+        return 0;
+    }
+
     static int on_data(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t id,
                        const std::uint8_t* bytes, std::size_t size, void* user) noexcept {
         engine& self = of(user);
@@ -136,6 +145,17 @@ struct engine::callbacks {
         if (frame->hd.type == NGHTTP2_RST_STREAM) {
             if (is_clients_fault(frame->rst_stream.error_code))
                 self.events_.on_provoked_reset();
+            // A window that SETTINGS have made too large, and content beyond a window (RFC 9113
+            // sections 6.9.2 and 6.9.1): nghttp2 is content to reset the stream.
+            if (frame->rst_stream.error_code == NGHTTP2_FLOW_CONTROL_ERROR &&
+                self.windows_too_large_ == 0) {
+                return guarded(self, [&] {
+                    self.end(error_code::flow_control_error);
+                    return 0;
+                });
+            }
+            if (frame->rst_stream.error_code == NGHTTP2_FLOW_CONTROL_ERROR)
+                --self.windows_too_large_;
             return 0;
         }
         if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
@@ -207,6 +227,7 @@ struct engine::callbacks {
         nghttp2_session_callbacks_set_on_header_callback(made, &on_header);
         nghttp2_session_callbacks_set_on_invalid_header_callback(made, &on_invalid_header);
         nghttp2_session_callbacks_set_on_frame_recv_callback(made, &on_frame);
+        nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(made, &on_invalid_frame);
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, &on_data);
         nghttp2_session_callbacks_set_on_stream_close_callback(made, &on_close);
         nghttp2_session_callbacks_set_on_frame_send_callback(made, &on_sent);

@@ -354,6 +354,16 @@ def test_windows(program, options):
             client.send(frame(WINDOW_UPDATE, 0, 1, number(1_000)))
             client.until(lambda: 1 in client.ended)
             equal(client.content[1], b"x" * 100, "all of it")
+            client.ask(5, "/echo", method="POST", last=False)
+            client.send(frame(WINDOW_UPDATE, 0, 5, number(2**31 - 1)))
+            equal(client.error_of(5), 3, "one stream's window")
+            client.ping()
+        with server.connect() as raw:
+            client = Http2(raw, wishes=b"\0\4" + number(10))
+            client.ask(1, "/echo", method="POST", last=False)
+            client.send(frame(WINDOW_UPDATE, 0, 1, number(2**31 - 100)))
+            client.send(frame(SETTINGS, 0, 0, b"\0\4" + number(1_000)))
+            equal(client.ends_with(), 3, "SETTINGS that make a window too large")
 
 
 def masked(first, payload):
