@@ -112,25 +112,25 @@ void add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds&
 }
 
 template <class Enum>
-void add_choice(CLI::App& app, const std::string& name, Enum& into,
-                const std::map<std::string, Enum>& choices, const std::string& help) {
+CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& into,
+                        const std::map<std::string, Enum>& choices, const std::string& help) {
     std::string shown;
     for (const auto& [word, value] : choices) {
         if (value == into)
             shown = word;
     }
-    add_text(app, name, help,
-             [&into, choices, name](const std::string& text) {
-                 const auto found = choices.find(text);
-                 if (found != choices.end()) {
-                     into = found->second;
-                     return;
-                 }
-                 std::string words;
-                 for (const auto& choice : choices)
-                     words += (words.empty() ? "" : ", ") + choice.first;
-                 throw CLI::ValidationError(name, '"' + text + "\" is none of " + words);
-             })
+    return add_text(app, name, help,
+                    [&into, choices, name](const std::string& text) {
+                        const auto found = choices.find(text);
+                        if (found != choices.end()) {
+                            into = found->second;
+                            return;
+                        }
+                        std::string words;
+                        for (const auto& choice : choices)
+                            words += (words.empty() ? "" : ", ") + choice.first;
+                        throw CLI::ValidationError(name, '"' + text + "\" is none of " + words);
+                    })
         ->type_name("WORD")
         ->default_str(shown);
 }
@@ -177,6 +177,7 @@ void add_tls(CLI::App& app, tls_settings& s) {
         });
     add_time(app, "--handshake-timeout", s.handshake_timeout, "For a client of HTTPS to agree",
              std::chrono::milliseconds(1));
+    app.get_option("--handshake-timeout")->needs("--tls-port");
 }
 
 /// What is wrong with options that belong together, or nothing.
@@ -218,7 +219,8 @@ void add_proxies(CLI::App& app, proxy_settings& s) {
                              {{"x-forwarded", proxy_fields::x_forwarded},
                               {"forwarded", proxy_fields::forwarded},
                               {"either", proxy_fields::either}},
-                             "What they say it in; either: a request with both kinds is a 400");
+                             "What they say it in; either: a request with both kinds is a 400")
+        ->needs("--trusted-proxy");
     app.add_flag("--proxy-protocol", s.protocol,
                  "Connections of trusted proxies (else of this machine) begin with a PROXY header");
 }
@@ -231,7 +233,8 @@ void add_tracking(CLI::App& app, tracking_settings& s) {
     add_choice<access_log_format>(
         app, "--access-log-format", s.log_format,
         {{"combined", access_log_format::combined}, {"json", access_log_format::json}},
-        "combined, as Apache and nginx have it, or an object of JSON a line");
+        "combined, as Apache and nginx have it, or an object of JSON a line")
+        ->needs("--access-log-file");
     app.add_flag(
         "--request-id", s.request_ids,
         "Requests have an X-Request-Id: the client's if it is well-formed, else a new one");

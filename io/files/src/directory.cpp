@@ -53,6 +53,8 @@ directory::directory(const std::string& path, bool by_openat2) : by_openat2_(by_
     fd_ = descriptor(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (fd_.get() < 0)
         throw std::system_error(errno, std::system_category(), "cannot serve " + path);
+    if (::faccessat(fd_.get(), ".", X_OK, AT_EACCESS) != 0) // nothing in it could be opened
+        throw std::system_error(errno, std::system_category(), "cannot serve " + path);
     if (!by_openat2)
         return;
     const int probe = open_at(fd_.get(), ".", O_PATH | O_CLOEXEC, RESOLVE_BENEATH);

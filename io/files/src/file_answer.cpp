@@ -18,10 +18,12 @@ namespace {
 
 constexpr std::string_view nosniff = "X-Content-Type-Options: nosniff\r\n";
 
-response refusal(int status, std::string text) {
+response refusal(int status, std::string text, const representation& of) {
     response answer = response::text(std::move(text));
     answer.status(status);
     answer.headers().append_trusted(nosniff);
+    if (of.varies) // another representation might not be refused
+        answer.headers().append_trusted(varies_by_coding);
     return answer;
 }
 
@@ -76,7 +78,7 @@ response file_answer(const request& asked, const representation& of, std::string
     const validators current{.tag = entity_tag{.opaque = of.tag}, .last_modified = of.modified};
     switch (check_preconditions(asked.method(), asked.headers(), current)) {
     case precondition::failed:
-        return refusal(412, "Precondition Failed\n");
+        return refusal(412, "Precondition Failed\n", of);
     case precondition::not_modified: {
         response answer(304);
         answer.headers().append_trusted(of.stays);
@@ -90,7 +92,7 @@ response file_answer(const request& asked, const representation& of, std::string
         ranges = read_range(*field, of.facts.size);
     using answer = requested_ranges::answer;
     if (ranges.how == answer::unsatisfiable) {
-        response refused = refusal(416, "Range Not Satisfiable\n");
+        response refused = refusal(416, "Range Not Satisfiable\n", of);
         refused.header("Content-Range", content_range_unsatisfied(of.facts.size));
         refused.headers().append_trusted("Accept-Ranges: bytes\r\n");
         return refused;

@@ -152,8 +152,9 @@ void site::describe(representation& of, const std::string& path, std::string_vie
             break;
         }
     }
+    of.varies = varies;
     if (varies)
-        of.stays += "Vary: Accept-Encoding\r\n";
+        of.stays += varies_by_coding;
     of.fields = "Last-Modified: " + http_date(of.modified) +
                 "\r\nAccept-Ranges: bytes\r\nX-Content-Type-Options: nosniff\r\n";
     if (!coding.empty())

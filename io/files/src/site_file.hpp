@@ -12,15 +12,18 @@
 
 namespace rota::http {
 
+inline constexpr std::string_view varies_by_coding = "Vary: Accept-Encoding\r\n";
+
 /// What is sent of a file: itself, or one that stands beside it, compressed.
 struct representation {
     io::shared_file file;
     io::file_facts facts;
     std::chrono::sys_seconds modified;
-    std::string tag;    ///< strong, without its quotes
-    std::string stays;  ///< the fields that a 304 has, too, as lines
-    std::string fields; ///< the others
-    bool coded = false; ///< it stands beside the file
+    std::string tag;     ///< strong, without its quotes
+    std::string stays;   ///< the fields that a 304 has, too, as lines
+    std::string fields;  ///< the others
+    bool coded = false;  ///< it stands beside the file
+    bool varies = false; ///< which one is sent depends on the codings that are accepted
 
     [[nodiscard]] io::file_slice whole() const { return {file, facts, 0, facts.size}; }
 };

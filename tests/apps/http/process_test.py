@@ -203,7 +203,9 @@ def test_threads_that_cannot_be_had(program, options):
 
 
 def test_bad_options(program, _):
-    for wrong in (["--port", "x"], ["--idle-timeout", "soon"], ["--nonsense"], ["--workers", "-1"]):
+    for wrong in (["--port", "x"], ["--idle-timeout", "soon"], ["--nonsense"], ["--workers", "-1"],
+                  ["--access-log-format", "json"], ["--proxy-fields", "forwarded"],
+                  ["--handshake-timeout", "1s"]):
         run = subprocess.run([program, *wrong], capture_output=True, text=True,
                              timeout=PATIENCE_S, check=False)
         equal(run.returncode, 2, str(wrong))

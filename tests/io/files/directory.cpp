@@ -93,5 +93,19 @@ TEST_CASE("what is no directory cannot be served") {
     CHECK_THROWS_AS(directory(files.at("none")), std::system_error);
 }
 
+TEST_CASE("a directory that its server must not enter cannot be served") {
+    const test::tree files;
+    files.make_directory("closed");
+    const std::string closed = files.at("closed");
+    const directory open(closed);
+    REQUIRE(::chmod(closed.c_str(), 0) == 0);
+    const uid_t before = ::geteuid();
+    if (before == 0) // to which nothing is closed
+        REQUIRE(::seteuid(65534) == 0);
+    CHECK_THROWS_AS(directory(closed), std::system_error);
+    CHECK(::seteuid(before) == 0);
+    CHECK(::chmod(closed.c_str(), 0700) == 0);
+}
+
 } // namespace
 } // namespace rota::http

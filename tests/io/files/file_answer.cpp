@@ -127,6 +127,12 @@ TEST_CASE("a sibling is sent to who takes it, as a representation of its own") {
     CHECK(unchanged.status == 304);
     CHECK(unchanged.field("Vary") == "Accept-Encoding");
     CHECK(get("gzip", "If-None-Match: " + plain.field("ETag") + "\r\n").status == 200);
+    const file_reply changed = get("gzip", "If-Match: " + plain.field("ETag") + "\r\n");
+    CHECK(changed.status == 412);
+    CHECK(changed.field("Vary") == "Accept-Encoding");
+    const file_reply beyond = get("gzip", "Range: bytes=9-\r\n"); // not beyond the plain file
+    CHECK(beyond.status == 416);
+    CHECK(beyond.field("Vary") == "Accept-Encoding");
     CHECK(s.client.get("/b.txt.gz").field("Content-Type") == "application/gzip");
     CHECK(s.client.get("/b.txt.gz").field("Content-Encoding").empty());
 }
