@@ -1,11 +1,13 @@
 #include "tls_clients.hpp"
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <rota/errors.hpp>
+#include <rota/http/date.hpp>
 #include <rota/io/tls/context.hpp>
 #include <rota/io/tls/stream.hpp>
 
@@ -16,19 +18,23 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::string_view plain_answer =
-    "HTTP/1.1 400 Bad Request\r\n"
-    "Content-Type: text/plain; charset=utf-8\r\n"
-    "Content-Length: 67\r\n"
-    "Connection: close\r\n"
-    "\r\n"
+constexpr std::string_view plain_head = "HTTP/1.1 400 Bad Request\r\n"
+                                        "Content-Type: text/plain; charset=utf-8\r\n"
+                                        "Content-Length: 67\r\n"
+                                        "Connection: close\r\n";
+constexpr std::string_view plain_content =
     "This port speaks HTTPS, and this was plain HTTP: ask for https://.\n";
+static_assert(plain_content.size() == 67);
 /// Of a client's that has come to the wrong port.
 constexpr std::size_t dropped_bytes_max = 1'048'576;
 
 /// Says so in clear, and lets the client read it: what it still sends is dropped.
 task<void> answer_plain(io::connection* client, clock::time_point until) {
-    if (!client->try_write(plain_answer))
+    std::string answer(plain_head);
+    answer.append(date_line()).append("\r\n");
+    if (!client->buffered().starts_with("HEAD "))
+        answer += plain_content;
+    if (!client->try_write(answer))
         co_return;
     client->shutdown_write();
     std::size_t dropped = 0;

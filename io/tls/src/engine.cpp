@@ -151,7 +151,8 @@ engine::outcome engine::step(int result) {
 engine::outcome engine::handshake(std::string_view& in, std::string& out) {
     if (server() && SSL_in_before(ssl_.get()) == 1 && !in.empty() &&
         byte_at(in, 0) != handshake_type) {
-        const bool letter = in[0] >= 'A' && in[0] <= 'Z';
+        const int small = in[0] | 0x20;
+        const bool letter = small >= 'a' && small <= 'z';
         return letter ? fail(failure::kind::plain_text, "the client does not speak TLS")
                       : fail(failure::kind::protocol, "no TLS");
     }

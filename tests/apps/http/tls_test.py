@@ -139,14 +139,21 @@ def test_nobody_renegotiates_or_asks_for_keys_for_ever(program, options):
 
 def test_plain_http_is_told_so(program, options):
     with Https(program, *options) as server:
-        for request in (GET, b"P", b"POST /echo HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n" +
+        for request in (GET, b"P", b"get / http/1.1\r\n\r\n", b"POST /echo HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n" +
                         b"x" * 300_000):
             with server.raw() as client:
                 client.sendall(request)
                 head, body = read_answer(client)
                 check(head.startswith(b"HTTP/1.1 400 Bad Request\r\n"), head)
                 check(b"\r\nContent-Type: text/plain" in head, head)
+                check(b"\r\nDate: " in head, head)
                 check(b"HTTPS" in body and body.endswith(b"\n"), body)
+        with server.raw() as client:
+            client.sendall(GET.replace(b"GET", b"HEAD"))
+            said = b""
+            while piece := client.recv(1000):
+                said += piece
+            check(said.startswith(b"HTTP/1.1 400 ") and said.endswith(b"\r\n\r\n"), said)
         with server.raw() as client:
             client.sendall(b"\x00\x01garbage\r\n" * 100)
             try:
