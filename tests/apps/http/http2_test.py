@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 from http2_frames import (ACK, CONTINUATION, DATA, GOAWAY, HEADERS, PING, PREFACE, PRIORITY,
-                          PUSH_PROMISE, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, frame, number)
+                          PRIORITY_UPDATE, PUSH_PROMISE, RST_STREAM, SETTINGS,
+                          WINDOW_UPDATE, Http2, frame, number)
 from https_server import MADE, Https
 from programs import PATIENCE_S, check, equal, run_tests
 from rota_http import RotaHttp, read_answer
@@ -207,7 +208,7 @@ def connection_errors(client):
                                   + frame(DATA, 8, 3, b"\x09abc")), {1}
     yield "PRIORITY of no stream", frame(PRIORITY, 0, 0, b"\0\0\0\1\0"), {1}
     yield "PRIORITY of 4 bytes", frame(PRIORITY, 0, 3, b"\0\0\0\1"), {6}
-    yield "PRIORITY_UPDATE of no stream", frame(0x10, 0, 0, b"\0\0\0\0u=1"), {1}
+    yield "PRIORITY_UPDATE of no stream", frame(PRIORITY_UPDATE, 0, 0, b"\0\0\0\0u=1"), {1}
     yield "PRIORITY on itself", frame(PRIORITY, 0, 3, b"\0\0\0\3\0"), {1}
     yield "HEADERS on themselves", frame(HEADERS, 0x25, 3, b"\0\0\0\3\0" + get), {1}
     yield "RST_STREAM of no stream", frame(RST_STREAM, 0, 0, number(8)), {1}
@@ -364,6 +365,116 @@ def test_windows(program, options):
             client.send(frame(WINDOW_UPDATE, 0, 1, number(2**31 - 100)))
             client.send(frame(SETTINGS, 0, 0, b"\0\4" + number(1_000)))
             equal(client.ends_with(), 3, "SETTINGS that make a window too large")
+
+
+def test_priorities(program, options):
+    """What is urgent goes first (RFC 9218), as requests and PRIORITY_UPDATE have it."""
+    size = 200_000
+    with RotaHttp(program, *options) as server:
+        with server.connect() as raw:
+            client = Http2(raw, wishes=b"\0\4" + number(1 << 24))
+
+            def opens(count):
+                """How much of each stream comes by so much more of the connection's window."""
+                before = dict(client.content)
+                whole = sum(map(len, before.values())) + count
+                client.send(frame(WINDOW_UPDATE, 0, 0, number(count)))
+                client.until(lambda: sum(map(len, client.content.values())) == whole)
+                return {stream: len(content) - len(before.get(stream, b""))
+                        for stream, content in client.content.items()
+                        if len(content) != len(before.get(stream, b""))}
+
+            client.ask(1, f"/bytes/{size}", ("priority", "u=5"))
+            client.until(lambda: len(client.content.get(1, b"")) == 65_535)
+            client.ask(3, f"/bytes/{size}", ("priority", "u=1"))
+            client.ask(5, f"/bytes/{size}")  # u=3
+            client.until(lambda: {3, 5} <= client.status.keys())
+            equal(opens(100_000), {3: 100_000}, "the most urgent")
+            equal(opens(150_000), {3: 100_000, 5: 50_000}, "then the next")
+            client.send(frame(PRIORITY_UPDATE, 0, 0, number(1) + b"u=0"))
+            equal(opens(50_000), {1: 50_000}, "what has become urgent")
+            client.send(frame(PRIORITY_UPDATE, 0, 0, number(1) + b"u=3, i"))
+            client.send(frame(PRIORITY_UPDATE, 0, 0, number(5) + b"u=3, i"))
+            both = opens(100_000)
+            check(both.keys() == {1, 5} and min(both.values()) > 30_000, f"in turns: {both}")
+            equal(sum(opens(3 * size - 65_535 - 400_000).values()), 134_465, "all the rest")
+            client.until(lambda: client.ended == {1, 3, 5})
+
+
+def test_behind_a_proxy_that_says_whose_it_is(program, options):
+    version_2 = (b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\2\1\xc6\x33\x64\2\x12\x67\0\x50")
+    with RotaHttp(program, "--access-log", "--proxy-protocol", *options) as server:
+        for header in (b"PROXY TCP4 192.0.2.1 198.51.100.2 4711 80\r\n", version_2):
+            with server.connect() as raw:
+                client = Http2(raw, preface=header + PREFACE)
+                for _ in range(2):
+                    equal(client.get("/hello/h2"), (200, b"Hello, h2!\n"))
+        server.wait_for(r' 192\.0\.2\.1:4711 "GET /hello/h2" 200 .* HTTP/2\n', count=4)
+
+
+def test_hyper_h2(program, options):
+    """h2, a client's half of the protocol without sockets, written by others."""
+    try:
+        import h2.config
+        import h2.connection
+        import h2.events
+    except ImportError:
+        print("no h2 here")
+        return
+    with RotaHttp(program, *options) as server, server.connect() as raw:
+        peer = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding=None))
+        peer.initiate_connection()
+        fields = [(":scheme", "http"), (":authority", "localhost")]
+        content, status, ended, reset = {}, {}, set(), {}
+
+        def turn():
+            raw.sendall(peer.data_to_send())
+            for event in peer.receive_data(raw.recv(65536)):
+                stream = getattr(event, "stream_id", 0)
+                if isinstance(event, h2.events.DataReceived):
+                    content[stream] = content.get(stream, b"") + event.data
+                    peer.acknowledge_received_data(event.flow_controlled_length, stream)
+                elif isinstance(event, h2.events.ResponseReceived):
+                    status[stream] = dict(event.headers)[b":status"]
+                elif isinstance(event, h2.events.StreamEnded):
+                    ended.add(stream)
+                elif isinstance(event, h2.events.StreamReset):
+                    reset[stream] = event.error_code
+            raw.sendall(peer.data_to_send())
+
+        def begin(method, path, last=True):
+            stream = peer.get_next_available_stream_id()
+            peer.send_headers(stream, [(":method", method), (":path", path), *fields], last)
+            return stream
+
+        many = [begin("GET", f"/bytes/{1_000 * i}") for i in range(1, 101)]
+        while not ended.issuperset(many):
+            turn()
+        equal([len(content[stream]) for stream in many], [1_000 * i for i in range(1, 101)])
+        body, at = bytes(range(256)) * 2_000, 0
+        large = begin("POST", "/echo", last=False)
+        given_up = begin("GET", "/bytes/1000000")
+        while at < len(body):
+            size = min(peer.local_flow_control_window(large), peer.max_outbound_frame_size,
+                       len(body) - at)
+            if size == 0:
+                turn()
+                continue
+            peer.send_data(large, body[at:at + size])
+            at += size
+            if given_up is not None and content.get(given_up):
+                peer.reset_stream(given_up, 8)
+                given_up = None
+        peer.send_headers(large, [("x-check", "done")], end_stream=True)  # trailers
+        while large not in ended:
+            turn()
+        equal((status[large], content[large]), (b"200", body), "a body of many windows")
+        refused = begin("GET", "/nowhere")
+        while refused not in ended:
+            turn()
+        equal((status[refused], reset), (b"404", {}))
+        peer.close_connection()
+        raw.sendall(peer.data_to_send())
 
 
 def masked(first, payload):
