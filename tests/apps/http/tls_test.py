@@ -139,7 +139,8 @@ def test_nobody_renegotiates_or_asks_for_keys_for_ever(program, options):
 
 def test_plain_http_is_told_so(program, options):
     with Https(program, *options) as server:
-        for request in (GET, b"P", b"get / http/1.1\r\n\r\n", b"POST /echo HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n" +
+        for request in (GET, b"P", b"get / http/1.1\r\n\r\n",
+                        b"POST /echo HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n" +
                         b"x" * 300_000):
             with server.raw() as client:
                 client.sendall(request)
