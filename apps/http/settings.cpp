@@ -103,11 +103,11 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, Value& into, Par
         ->default_str(show(into));
 }
 
-void add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds& into,
-              const std::string& help, std::chrono::milliseconds least) {
+CLI::Option* add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds& into,
+                      const std::string& help, std::chrono::milliseconds least) {
     const auto show = [](std::chrono::milliseconds t) { return to_text(t); };
-    add_parsed(app, name, into, parse_duration, show, "TIME", help, "no time: try 500ms, 10s or 5m",
-               least)
+    return add_parsed(app, name, into, parse_duration, show, "TIME", help,
+                      "no time: try 500ms, 10s or 5m", least)
         ->group("Limits");
 }
 
@@ -149,10 +149,11 @@ void add_listening(CLI::App& app, settings& s) {
 }
 
 void add_tls(CLI::App& app, tls_settings& s) {
-    app.add_option("--tls-port", s.port, "Port to listen on for HTTPS; 0 takes a free one")
-        ->type_name("NUMBER")
-        ->check(between(0, 65535))
-        ->default_str("");
+    CLI::Option* const port =
+        app.add_option("--tls-port", s.port, "Port to listen on for HTTPS; 0 takes a free one")
+            ->type_name("NUMBER")
+            ->check(between(0, 65535))
+            ->default_str("");
     app.add_option("--tls-cert", s.certificates,
                    "Certificate and chain (PEM); again for another name, the first is the default")
         ->type_name("PATH")
@@ -176,8 +177,8 @@ void add_tls(CLI::App& app, tls_settings& s) {
             return sendable ? "" : "--alt-svc is printable ASCII";
         });
     add_time(app, "--handshake-timeout", s.handshake_timeout, "For a client of HTTPS to agree",
-             std::chrono::milliseconds(1));
-    app.get_option("--handshake-timeout")->needs("--tls-port");
+             std::chrono::milliseconds(1))
+        ->needs(port);
 }
 
 /// What is wrong with options that belong together, or nothing.
@@ -209,32 +210,35 @@ void add_guard(CLI::App& app, settings& s) {
 
 void add_proxies(CLI::App& app, proxy_settings& s) {
     using rota::http::proxy_fields;
-    app.add_option(
-           "--trusted-proxy", s.trusted,
-           "Proxies that are believed whom they speak for: 10.0.0.0/8, ::1, unix; repeatable")
-        ->type_name("CIDR")
-        ->expected(1)
-        ->take_all();
+    // By pointers: CLI11 ends the program where it finds options by name and there is no memory.
+    CLI::Option* const trusted =
+        app.add_option(
+               "--trusted-proxy", s.trusted,
+               "Proxies that are believed whom they speak for: 10.0.0.0/8, ::1, unix; repeatable")
+            ->type_name("CIDR")
+            ->expected(1)
+            ->take_all();
     add_choice<proxy_fields>(app, "--proxy-fields", s.fields,
                              {{"x-forwarded", proxy_fields::x_forwarded},
                               {"forwarded", proxy_fields::forwarded},
                               {"either", proxy_fields::either}},
                              "What they say it in; either: a request with both kinds is a 400")
-        ->needs("--trusted-proxy");
+        ->needs(trusted);
     app.add_flag("--proxy-protocol", s.protocol,
                  "Connections of trusted proxies (else of this machine) begin with a PROXY header");
 }
 
 void add_tracking(CLI::App& app, tracking_settings& s) {
     using rota::http::access_log_format;
-    app.add_option("--access-log-file", s.log_file,
-                   "A line for each request in this file; SIGUSR1 opens it anew")
-        ->type_name("PATH");
+    CLI::Option* const file =
+        app.add_option("--access-log-file", s.log_file,
+                       "A line for each request in this file; SIGUSR1 opens it anew")
+            ->type_name("PATH");
     add_choice<access_log_format>(
         app, "--access-log-format", s.log_format,
         {{"combined", access_log_format::combined}, {"json", access_log_format::json}},
         "combined, as Apache and nginx have it, or an object of JSON a line")
-        ->needs("--access-log-file");
+        ->needs(file);
     app.add_flag(
         "--request-id", s.request_ids,
         "Requests have an X-Request-Id: the client's if it is well-formed, else a new one");
