@@ -145,6 +145,10 @@ std::vector<certificate_ptr> read_certificates(const std::string& path) {
     if (!at_end)
         fail(path, "a certificate in it is broken: " + take_error("unknown format"));
     ERR_clear_error();
+    // Reading a certificate's extensions fills them in: here, and not on the workers that share it.
+    for (const certificate_ptr& each : found)
+        (void)X509_check_purpose(each.get(), -1, 0); // what is wrong with one, a handshake tells
+    ERR_clear_error();
     return found;
 }
 
