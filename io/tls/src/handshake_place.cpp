@@ -4,7 +4,7 @@
 
 namespace rota::io::tls {
 
-handshake_place::entry::entry(handshake_place& in, std::size_t most) noexcept
+handshake_place::entry::entry(handshake_place& in, std::size_t most)
     : in_(in), previous_(in.newest_) {
     (previous_ != nullptr ? previous_->next_ : in.oldest_) = this;
     in.newest_ = this;

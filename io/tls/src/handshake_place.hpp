@@ -16,7 +16,7 @@ public:
     /// it that takes its time, while clients that mean well are through soon.
     class entry {
     public:
-        entry(handshake_place& in, std::size_t most) noexcept;
+        entry(handshake_place& in, std::size_t most);
         ~entry();
         entry(const entry&) = delete;
         entry& operator=(const entry&) = delete;
