@@ -185,6 +185,8 @@ task<void> connection::write_file(file_slice part, deadline until) {
 
 bool connection::try_write(std::string_view bytes) { return core_->out().queue(bytes, false); }
 
+bool connection::try_write_last(std::string_view bytes) { return core_->out().queue(bytes, true); }
+
 bool connection::try_write_shared(std::string_view before, const shared_bytes& bytes) {
     return core_->out().queue_shared(before, bytes, false);
 }

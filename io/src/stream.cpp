@@ -84,6 +84,8 @@ task<void> stream::write_shared(shared_bytes bytes, deadline until) {
     }
 }
 
+bool stream::try_write_last(std::string_view bytes) { return try_write(bytes); }
+
 bool stream::try_write_shared(std::string_view, const shared_bytes&) { return false; }
 
 bool stream::try_write_file(std::string_view, const file_slice&) { return false; }

@@ -82,7 +82,7 @@ void stream::state::check_writable() const {
 bool stream::state::settle() noexcept {
     try {
         if (!owed.empty()) {
-            if (!inner.try_write(owed))
+            if (!(write_ended ? inner.try_write_last(owed) : inner.try_write(owed)))
                 return false;
             std::string().swap(owed);
         }

@@ -44,7 +44,8 @@ struct stream::state {
     [[nodiscard]] bool writable() const noexcept {
         return tls.complete() && !write_ended && !cut && !failed && !lost;
     }
-    /// Hands over what is owed, as far as that needs no waiting: true if nothing is owed.
+    /// Hands over what is owed, as far as that needs no waiting, and behind the end of writing
+    /// whatever is queued: true if nothing is owed.
     bool settle() noexcept;
     /// For what goes out although nobody waits for it: alerts, close_notify, answers to new keys.
     void owe(std::string&& records) noexcept;

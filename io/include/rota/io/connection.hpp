@@ -51,6 +51,7 @@ public:
     task<void> write_owned(std::string bytes, deadline until = {}) override;
     task<void> write_shared(shared_bytes bytes, deadline until = {}) override;
     bool try_write(std::string_view bytes) override;
+    bool try_write_last(std::string_view bytes) override;
     bool try_write_shared(std::string_view before, const shared_bytes& bytes) override;
     [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;
     task<void> write_file(file_slice part, deadline until = {}) override;

@@ -98,6 +98,9 @@ public:
     /// As write() without waiting: true if the bytes were queued; false, with nothing queued, where
     /// write() would wait or throw.
     virtual bool try_write(std::string_view bytes) = 0;
+    /// As try_write(), however much is queued already: for the few bytes that end a protocol, which
+    /// a program says once and does not wait with. By itself it is try_write().
+    virtual bool try_write_last(std::string_view bytes);
     /// Whether try_write() of so many bytes would queue them now. False where that is not known.
     [[nodiscard]] virtual bool has_room(std::size_t /*bytes*/) const noexcept { return false; }
     /// Queues several pieces as if they were one (vectored write): as write_owned().
