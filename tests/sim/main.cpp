@@ -73,17 +73,23 @@ std::uint64_t run_seed(std::uint64_t seed, bool trace) {
     sim::memory::draw(seed);
     constexpr void (*scenarios[])() = {sim::run_echo, sim::run_http, sim::run_jobs, sim::run_echo,
                                        sim::run_http, sim::run_jobs, sim::run_turns};
+#ifdef ROTA_SIM_TLS
+    constexpr auto run_tls = sim::run_tls;
+#else
+    constexpr auto run_tls = sim::run_echo;
+#endif
     // In place of some runs of turns and echo, so that the seeds of the others stay what they are.
     const std::uint64_t rare = seed % (6 * std::size(scenarios));
-    simulated.w.run(rare % 21 == 20 ? sim::run_room
-                    : rare == 13    ? sim::run_waits
-                    : rare == 21    ? sim::run_deadlines
-                    : rare == 28    ? sim::run_takeover
-                    : rare == 6     ? sim::run_datagrams
-                    : rare == 0     ? sim::run_ranges
-                    : rare == 24    ? sim::run_http2
-                    : rare == 17    ? sim::run_websockets
-                                    : scenarios[seed % std::size(scenarios)]);
+    simulated.w.run(rare % 21 == 20   ? sim::run_room
+                    : rare == 13      ? sim::run_waits
+                    : rare == 21      ? sim::run_deadlines
+                    : rare == 28      ? sim::run_takeover
+                    : rare == 6       ? sim::run_datagrams
+                    : rare == 0       ? sim::run_ranges
+                    : rare == 24      ? sim::run_http2
+                    : rare == 17      ? sim::run_websockets
+                    : rare % 21 == 10 ? run_tls
+                                      : scenarios[seed % std::size(scenarios)]);
     if (trace)
         std::printf("seed %llu passed after %llu steps\n", static_cast<unsigned long long>(seed),
                     static_cast<unsigned long long>(simulated.w.steps()));

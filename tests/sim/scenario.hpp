@@ -85,6 +85,7 @@ void run_jobs();
 void run_ranges();
 void run_room();
 void run_takeover();
+void run_tls();
 void run_turns();
 void run_waits();
 void run_websockets();

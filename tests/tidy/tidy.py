@@ -45,7 +45,7 @@ THIRD_PARTIES = {
     "liburing.h": {"io/src", "tests/io", "bench"},
     "llhttp.h": {"io/http1/src"},
     "nghttp2": {"io/http2/src", "tests/io/http2"},
-    "openssl": {"io/tls/src", "tests/io/tls"},
+    "openssl": {"io/tls/src", "tests/io/tls", "tests/sim"},
     "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "tests/sim", "bench"},
     "fmt": {"io/src", "apps", "tests", "bench"},
     "catch2": {"tests"},
