@@ -21,7 +21,8 @@ public:
     static constexpr std::size_t bytes_of_key = 80;
     using clock = std::function<std::chrono::steady_clock::time_point()>;
 
-    explicit ticket_keys(clock now = &std::chrono::steady_clock::now) : now_(std::move(now)) {}
+    explicit ticket_keys(clock now = [] { return std::chrono::steady_clock::now(); })
+        : now_(std::move(now)) {}
 
     /// The keys of a file, which stay until the next call; with none, keys of its own. Throws
     /// std::runtime_error.
