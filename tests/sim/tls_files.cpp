@@ -3,9 +3,8 @@
 // What a program may replace as a whole is deprecated since 3.0, and there is nothing so short.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
-#include <cstdlib>
 #include <memory>
-#include <string_view>
+#include <string>
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -16,16 +15,12 @@
 
 #include "world.hpp"
 
+#include "openssl.hpp"
+
 namespace sim {
 namespace {
 
-template <auto Free>
-struct freed_by {
-    template <class T>
-    void operator()(T* p) const noexcept {
-        Free(p);
-    }
-};
+using rota::io::tls::freed_by;
 
 void require(bool holds) {
     if (!holds)
