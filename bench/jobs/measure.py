@@ -54,20 +54,18 @@ def once(queue, clients, settings):
 
 
 def once_for(seconds, queue, clients, settings):
-    begin = time.monotonic()
-    idle = procfs.idle_seconds(settings.watched_cores)
+    pids = queue.pids() + ([queue.postgres.pid] if queue.postgres else [])
+    foreign = procfs.ForeignLoad(settings.watched_cores, pids)
     earlier = queue.cpu()
     told = queue.load(settings.jobload, clients, seconds, settings.payload, settings.load_cores)
     cpu = queue.cpu().since(earlier)
-    elapsed = time.monotonic() - begin
-    busy = elapsed * len(settings.watched_cores)
-    busy -= procfs.idle_seconds(settings.watched_cores) - idle
+    foreign_cores, elapsed = foreign.cores_used(cpu + told["load_seconds"])
     return {
         "rate": told["rate"], "p50_us": told["p50_us"], "p99_us": told["p99_us"],
         "cpu_us": cpu / told["all"] * 1e6,
         "server_cores": cpu / elapsed,
         "load_cores": told["load_seconds"] / elapsed,
-        "foreign_cores": max(0.0, (busy - cpu - told["load_seconds"]) / elapsed),
+        "foreign_cores": foreign_cores,
     }
 
 

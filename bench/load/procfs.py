@@ -2,6 +2,7 @@
 
 import os
 import platform
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,6 +72,48 @@ def family(pid):
     for member in found:
         found += children.get(member, [])
     return found
+
+
+def parse_all_cpu_seconds(text):
+    """CPU seconds of a process, from its /proc/PID/stat, and of its children that have ended."""
+    return sum(map(int, text.rsplit(")", 1)[1].split()[11:15])) / TICKS_PER_SECOND
+
+
+def cpu_of_all():
+    """{pid: as above} of whatever runs."""
+    seconds = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                text = Path("/proc", entry, "stat").read_text()
+                seconds[int(entry)] = parse_all_cpu_seconds(text)
+            except (OSError, IndexError):
+                continue  # it has just ended, and is its parent's
+    return seconds
+
+
+class ForeignLoad:
+    """What others do on `cores` from now on, while servers of these pids are measured.
+
+    Two figures are never too small: the time that the cores were not idle, less what was asked
+    for; and the CPU time of all other processes. The kernel counts both with errors of their own:
+    an interrupt of an idle core is nobody's, and idle time is not to the microsecond. So the
+    smaller is it.
+    """
+
+    def __init__(self, cores, pids):
+        self.cores, self.pids = cores, pids
+        self.begin = time.monotonic()
+        self.idle, self.seconds = idle_seconds(cores), cpu_of_all()
+
+    def cores_used(self, own_seconds):
+        """(how many cores they kept busy, for how long); `own_seconds` of CPU were not theirs."""
+        elapsed = time.monotonic() - self.begin
+        busy = elapsed * len(self.cores) - (idle_seconds(self.cores) - self.idle) - own_seconds
+        own = {os.getpid()}.union(*map(family, self.pids))
+        others = sum(seconds - self.seconds.get(pid, 0.0) for pid, seconds in cpu_of_all().items()
+                     if pid not in own)
+        return max(0.0, min(busy, others) / elapsed), elapsed
 
 
 @dataclass

@@ -1,7 +1,6 @@
 """Interleaved rounds: every server in turn under the same load, again and again."""
 
 import statistics
-import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -62,15 +61,12 @@ class Settings:
 def measure_once(running, workload, settings):
     """One server under load for settings.seconds."""
     procfs.forget_peak(running.process.pid)
-    begin = time.monotonic()
-    idle = procfs.idle_seconds(settings.watched_cores)
+    foreign = procfs.ForeignLoad(settings.watched_cores, [running.process.pid])
     earlier = running.usage()
     load = generators.apply(running.server, workload, settings.seconds, settings)
     later = running.usage()
-    idle = procfs.idle_seconds(settings.watched_cores) - idle
-    elapsed = time.monotonic() - begin
-    busy = elapsed * len(settings.watched_cores) - idle
     cpu = later.cpu_since(earlier)
+    foreign_cores, elapsed = foreign.cores_used(cpu + load.cpu_seconds)
     user, system = later.split_since(earlier)
     if load.requests == 0:
         running.fail("answered no request under load")
@@ -85,7 +81,7 @@ def measure_once(running, workload, settings):
         switches_per_request=later.switches_since(earlier) / answers,
         server_cores=cpu / elapsed,
         load_cores=load_seconds / elapsed,
-        foreign_cores=(busy - cpu - load_seconds) / elapsed,
+        foreign_cores=foreign_cores,
         memory_mib=memory,
         memory_peak_mib=peak,
     )

@@ -5,8 +5,10 @@ import json
 import os
 import shutil
 import ssl
+import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 from pathlib import Path
@@ -42,6 +44,33 @@ class Proc(unittest.TestCase):
         text = f"cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 {core}\ncpu1 {core}\ncpu10 {core}\nintr 5 6\n"
         self.assertEqual(procfs.parse_idle_seconds(text, {0}), 4.0)
         self.assertEqual(procfs.parse_idle_seconds(text, {0, 10}), 8.0)
+
+    def test_foreign_load_is_that_of_other_processes(self):
+        other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            foreign = procfs.ForeignLoad(os.sched_getaffinity(0), [])
+            least = procfs.cpu_of_all()[other.pid] + 0.5
+            while procfs.cpu_of_all()[other.pid] < least:
+                time.sleep(0.01)
+            cores, seconds = foreign.cores_used(0.0)
+        finally:
+            other.kill()
+            other.wait()
+        self.assertGreater(cores * seconds, 0.4)
+
+    def test_time_that_no_process_uses_is_not_foreign(self):
+        foreign = procfs.ForeignLoad({0}, [])
+        foreign.idle -= 1e6  # as if the core had never been idle
+        with mock.patch.object(procfs, "cpu_of_all", return_value=dict(foreign.seconds)):
+            self.assertEqual(foreign.cores_used(0.0)[0], 0.0)
+
+    def test_own_processes_are_not_foreign(self):
+        foreign = procfs.ForeignLoad({0}, [os.getppid()])  # this process is of its family
+        foreign.idle -= 1e6
+        later = {os.getpid(): foreign.seconds[os.getpid()] + 3.0,
+                 os.getppid(): foreign.seconds[os.getppid()] + 3.0}
+        with mock.patch.object(procfs, "cpu_of_all", return_value=later):
+            self.assertEqual(foreign.cores_used(0.0)[0], 0.0)
 
     def test_core_list(self):
         self.assertEqual(procfs.parse_core_list("0,2-4,7\n"), {0, 2, 3, 4, 7})
