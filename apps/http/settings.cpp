@@ -326,6 +326,9 @@ void add_limits(CLI::App& app, settings& s) {
     add_parsed(app, "--max-message", s.max_message, parse_bytes, bytes_to_text, "SIZE",
                "A message of a WebSocket, decompressed", "no size: try 64K or 16M")
         ->group("Limits");
+    add_time(app, "--ping-after", s.ping_after,
+             "Of silence, a WebSocket gets a ping, and is gone after as long again; 0: never",
+             milliseconds(0));
     add_parsed(app, "--max-memory", s.max_memory, parse_bytes, bytes_to_text, "SIZE",
                "In use, then requests are refused; else three quarters of what there is",
                "no size from 64M on: try 512M or 2G", std::uint64_t{64} << 20)

@@ -65,6 +65,7 @@ struct settings {
     std::size_t max_connections = 16'000;
     std::uint64_t max_body = 16'777'216;
     std::uint64_t max_message = 16'777'216; ///< of a WebSocket
+    milliseconds ping_after{30'000};        ///< of a WebSocket's silence; 0: never
     std::uint64_t max_memory = 0;           ///< 0: three quarters of what there is
     milliseconds header_timeout{10'000};
     milliseconds body_timeout{300'000};

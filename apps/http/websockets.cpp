@@ -107,6 +107,7 @@ void add_websockets(rota::http::router& to, const settings& from,
     websocket_options options;
     options.message_bytes_max = from.max_message;
     options.allowed_origins = from.allowed_origins;
+    options.ping_after = options.gone_after = from.ping_after;
     websocket_options of_chat = options;
     options.subprotocols = {"echo"};
     of_chat.message_bytes_max = std::min<std::size_t>(from.max_message, said_max);

@@ -156,6 +156,24 @@ def test_handshakes(server):
             equal(ws.end(), 1009)
 
 
+def test_silence(server):
+    with RotaHttp(*server.started_as, "--ping-after", "1s") as other, echo(other) as ws:
+        equal(ws.read(), (9, b""))
+        ws.send(frame(b"", op=10), frame("what answers stays"))
+        equal(ws.read(), (1, b"what answers stays"))
+        equal(ws.read(), (9, b""))
+        try:  # and what does not, goes
+            equal(ws.socket.recv(10), b"")
+        except ConnectionResetError:
+            pass
+    with RotaHttp(*server.started_as, "--ping-after", "0") as other, echo(other) as ws:
+        ws.socket.settimeout(0.3)
+        try:
+            raise AssertionError(ws.read())
+        except TimeoutError:
+            pass
+
+
 def test_a_drain_says_goodbye(server):
     with RotaHttp(*server.started_as) as ending:
         with echo(ending) as ws:
