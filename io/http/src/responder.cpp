@@ -47,7 +47,7 @@ bool responder::try_answer() {
         return false;
     response answer = call(function);
     if (!on_.try_send(answer)) {
-        ready_.emplace(std::move(answer));
+        ready_ = std::make_unique<response>(std::move(answer));
         return false;
     }
     account(answer.status());
@@ -56,8 +56,10 @@ bool responder::try_answer() {
 
 task<exchange_end> responder::answer() {
     on_.keep_head();
-    std::optional<response> answer = std::exchange(ready_, std::nullopt);
-    if (!answer) {
+    std::optional<response> answer;
+    if (const auto ready = std::exchange(ready_, nullptr)) {
+        answer.emplace(std::move(*ready));
+    } else {
         std::exception_ptr error;
         try {
             const worker_counters::held counted(place_.counters.requests_in_flight);

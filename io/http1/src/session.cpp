@@ -112,8 +112,11 @@ task<void> session::serve() {
         if (wire_.pending().size() >= limits_.output_batch_bytes && !wire_.try_send())
             co_await wire_.send();
     }
-    if (then != progress::close)
-        co_return;
+    if (then == progress::close)
+        co_await say_goodbye();
+}
+
+task<void> session::say_goodbye() {
     if (!wire_.try_send())
         co_await wire_.send();
     // So few bytes the kernel takes at once, and nothing of the client's can meet them.
@@ -367,15 +370,7 @@ void session::answer_unread(const http_error& why) {
 // --- Ending ---
 
 session::progress session::after(exchange_end how) noexcept {
-    switch (how) {
-    case exchange_end::answered:
-        return progress::go_on;
-    case exchange_end::handed_over:
-        return progress::close;
-    case exchange_end::cut:
-        break;
-    }
-    return progress::gone;
+    return how == exchange_end::answered ? progress::go_on : progress::gone;
 }
 
 /// Takes what the handler has left of the content out of the way, if that is worth it.
@@ -439,6 +434,8 @@ task<void> serve_connection(io::stream* stream, const router* routes, const serv
     session client(*stream, *routes, *limits, control, self.home(), stop, counters);
     try {
         co_await client.serve();
+        if (client.is_taken_over())
+            co_await client.serve_taker();
     } catch (const std::system_error&) { // the client is gone, or takes nothing
     }
 }

@@ -53,14 +53,19 @@ public:
             counters_.connections_open.subtract(1);
     }
 
+    /// Until the client is gone, or another protocol's: then serve_taker() is next.
     task<void> serve();
+    [[nodiscard]] bool is_taken_over() const noexcept { return taken_over_.has_value(); }
+    /// Lets the taker have the connection, until that ends. Apart, since most of what answering a
+    /// request takes is gone by then, and a taker may stay for hours.
+    task<void> serve_taker();
 
 private:
     using time_point = std::chrono::steady_clock::time_point;
     enum class progress : std::uint8_t {
         go_on, // the next request
         close, // everything is said: close, and let the client read it
-        gone,  // nobody listens, nothing must follow, or it goes on after a rest
+        gone,  // nobody listens, nothing must follow, or it goes on otherwise
     };
 
     // -- reading a head
@@ -112,6 +117,7 @@ private:
     [[nodiscard]] static progress after(exchange_end how) noexcept;
     [[nodiscard]] task<progress> drop_body();
     [[nodiscard]] progress end_request() noexcept;
+    [[nodiscard]] task<void> say_goodbye();
     [[nodiscard]] task<void> linger();
 
     const server_limits& limits_;
@@ -131,6 +137,7 @@ private:
     std::size_t head_bytes_ = 0; // in the stream, still to be consumed
     bool unpaid_ = false; // answered without having waited since: to be counted before the next
     bool spent_ = false;  // others have their turn before the next
+    std::optional<connection_taker> taken_over_; // by whom
 
     // -- the connection
     std::uint64_t requests_ = 0;

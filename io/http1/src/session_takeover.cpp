@@ -55,7 +55,7 @@ void session::refuse_takeover(const response& answer) {
     responder_.account(answer.status());
 }
 
-/// From here on the connection is no more HTTP; it ends with its taker.
+/// From here on the connection is no more HTTP: see serve_taker().
 task<exchange_end> session::hand_over(response* answer) {
     const bool refused = co_await refuses_takeover(answer);
     if (refused)
@@ -67,21 +67,26 @@ task<exchange_end> session::hand_over(response* answer) {
     responder_.account(answer->status());
     if (!wire_.try_send())
         co_await wire_.send();
+    taken_over_.emplace(std::move(answer->taker()));
+    co_return exchange_end::handed_over;
+}
+
+task<void> session::serve_taker() {
     std::exception_ptr error;
     try {
         const worker_counters::held counted(counters_.connections_taken_over);
         wire_takeover client(wire_, responder_.asked(), limits_, control_.draining);
-        co_await answer->taker()(client);
+        co_await (*taken_over_)(client);
     } catch (...) {
         error = std::current_exception();
     }
     if (error) {
         (void)responder_.failure_of(error); // reported; or it is the end of the client, or of all
         wire_.stream().abort();
-        co_return exchange_end::cut;
+        co_return;
     }
     parser_.reset(); // whatever is left of the client's is no request
-    co_return exchange_end::handed_over;
+    co_await say_goodbye();
 }
 
 } // namespace rota::http

@@ -39,6 +39,7 @@ void request_stream::begin(std::int32_t id) noexcept {
     external_ = {};
     answer_ = begun_answer_ = nullptr;
     trailers_ = {};
+    taken_over_.reset();
     written_ = sent_ = 0;
     patience_.reset();
     drop_until.reset();
@@ -64,8 +65,14 @@ task<void> request_stream::answer() {
     try {
         if (closed_)
             throw_gone(); // before it began
-        task<exchange_end> answering = responder_.answer();
-        how = co_await answering.under(stop.token());
+        {
+            task<exchange_end> answering = responder_.answer();
+            how = co_await answering.under(stop.token());
+        }
+        if (taken_over_) {
+            task<exchange_end> taking = serve_taker();
+            how = co_await taking.under(stop.token());
+        }
     } catch (const std::system_error&) { // the client is gone, or takes nothing
     } catch (const operation_cancelled&) {
         if (parent.stop_requested())

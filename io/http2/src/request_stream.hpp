@@ -150,6 +150,7 @@ private:
     [[nodiscard]] task<void> wait_sent(std::size_t left_max, io::deadline until = {});
     [[nodiscard]] task<bool> refuses_takeover(const response* answer);
     void refuse(const response& answer);
+    [[nodiscard]] task<exchange_end> serve_taker();
 
     const stream_place place_;
     std::int32_t id_ = 0;
@@ -168,6 +169,7 @@ private:
     const response* answer_ = nullptr; // streamed, and not begun
     const response* begun_answer_ = nullptr;
     headers trailers_;
+    std::optional<connection_taker> taken_over_; // by whom
     std::uint64_t written_ = 0;
     std::uint64_t sent_ = 0;
     std::optional<io::send_patience> patience_;

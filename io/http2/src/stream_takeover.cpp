@@ -157,7 +157,7 @@ void request_stream::refuse(const response& answer) {
     responder_.account(answer.status());
 }
 
-/// From here on the stream is no more HTTP; it ends with its taker.
+/// From here on the stream is no more HTTP: see serve_taker().
 task<exchange_end> request_stream::hand_over(response* answer) {
     check_open();
     const bool refused = co_await refuses_takeover(answer);
@@ -166,11 +166,18 @@ task<exchange_end> request_stream::hand_over(response* answer) {
     submit(*answer, true);
     responder_.account(answer->is_tunnel() ? answer->status() : 200);
     place_.on.flush();
+    taken_over_.emplace(std::move(answer->taker()));
+    co_return exchange_end::handed_over;
+}
+
+/// Lets the taker have the stream, which ends with it. Apart, since most of what answering a
+/// request takes is gone by then, and a taker may stay for hours.
+task<exchange_end> request_stream::serve_taker() {
     std::exception_ptr error;
     try {
         const worker_counters::held counted(place_.counters.connections_taken_over);
         stream_takeover client(*this, responder_.asked(), place_.limits, place_.control.draining);
-        co_await answer->taker()(client);
+        co_await (*taken_over_)(client);
         client.shutdown_write();
     } catch (...) {
         error = std::current_exception();

@@ -18,7 +18,7 @@ class response;
 enum class exchange_end : std::uint8_t {
     answered,
     cut,         // without a whole answer, and no other can be given
-    handed_over, // the connection was another protocol's, which has ended
+    handed_over, // the connection is another protocol's, or was, and that has ended
 };
 
 /// The way of a request's answer: beside a head and a content, all that routes and handlers know of
@@ -56,7 +56,8 @@ public:
     /// Sends an answer whose content is streamed: runs its producer, unless no content belongs to
     /// it.
     [[nodiscard]] virtual task<streamed> stream(response* answer) = 0;
-    /// Gives the connection to the taker of `answer`, or tells the client why not.
+    /// Gives the connection to the taker of `answer`, at once or behind this, or tells the client
+    /// why not. The request stays until the taker ends.
     [[nodiscard]] virtual task<exchange_end> hand_over(response* answer) = 0;
     /// Whether send() takes answers whose content is a file's (response::is_file()). If not they
     /// come to stream(), by way of body_writer::write_file().

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <stop_token>
 
@@ -82,7 +83,7 @@ private:
     const request_head* head_ = nullptr;
     std::optional<request> request_;
     route_match match_;
-    std::optional<response> ready_; // made by try_answer(), but too much for it to send
+    std::unique_ptr<response> ready_; // made by try_answer(), but too much for it to send
     time_point arrived_;
     time_point answered_;
     std::uint64_t sent_before_ = 0;
