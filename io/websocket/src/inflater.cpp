@@ -75,7 +75,7 @@ inflater::result inflater::end(std::string& out, std::size_t most) {
 }
 
 void inflater::rest() {
-    if (!decoder_ || !at_end_)
+    if (!may_rest())
         return;
     if (keeps_)
         window_ = decoder_->window();

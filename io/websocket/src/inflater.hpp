@@ -27,6 +27,8 @@ public:
     [[nodiscard]] result end(std::string& out, std::size_t most);
     /// Between two messages: keeps no more than what the next one may refer to.
     void rest();
+    /// Whether that gives anything up.
+    [[nodiscard]] bool may_rest() const noexcept { return decoder_ != nullptr && at_end_; }
     /// About how many bytes of memory it holds.
     [[nodiscard]] std::size_t memory() const noexcept;
 

@@ -180,6 +180,11 @@ void message_reader::forget_content() noexcept {
     content_.clear();
 }
 
+bool message_reader::may_rest() const noexcept {
+    return content_.capacity() > std::string().capacity() ||
+           (inflater_ && !open_ && inflater_->may_rest());
+}
+
 void message_reader::rest() {
     if (inflater_ && !open_)
         inflater_->rest();

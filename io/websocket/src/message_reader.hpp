@@ -59,6 +59,8 @@ public:
 
     /// Gives up the memory that is not needed until more comes.
     void rest();
+    /// Whether there is any.
+    [[nodiscard]] bool may_rest() const noexcept;
     /// Gives up all: nothing more is taken.
     void release() noexcept;
     /// About how many bytes of memory it holds.

@@ -2,6 +2,8 @@
 #include "session.hpp"
 
 #include <algorithm>
+#include <coroutine>
+#include <memory>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -78,15 +80,78 @@ message_reader::step session::take() {
     return step;
 }
 
+/// A wait for more, until something is due: `co_await` of it says how it has ended. Not a
+/// coroutine, since it is what an idle client is made of.
+class session::arrival {
+public:
+    /// `stop` is of the routine that reads.
+    arrival(session& of, const std::stop_token& stop, time_point limit)
+        : stop_(stop),
+          either_(of.needs_link(stop) ? std::make_unique<const linked_stop<2>>(stop, of.draining_)
+                                      : nullptr),
+          filling_(of.stream_.fill(limit == time_point::max() ? io::deadline() : limit)),
+          inner_(filling_.under(either_          ? either_->token()
+                                : of.close_sent_ ? stop // a drain changes nothing any more
+                                                 : of.either_.token())) {}
+
+    [[nodiscard]] bool await_ready() const noexcept { return inner_.await_ready(); }
+    template <class Parent>
+    bool await_suspend(std::coroutine_handle<Parent> parent) {
+        return inner_.await_suspend(parent);
+    }
+    woke await_resume() {
+        try {
+            return inner_.await_resume() ? woke::data : woke::ended;
+        } catch (const timed_out&) {
+            return woke::time;
+        } catch (const std::system_error&) {
+            return woke::gone;
+        } catch (const operation_cancelled&) {
+            if (stop_.stop_requested())
+                throw;
+            return woke::drain;
+        }
+    }
+
+private:
+    const std::stop_token& stop_;
+    std::unique_ptr<const linked_stop<2>> either_;
+    task<bool> filling_;
+    task<bool>::awaiter inner_;
+};
+
+/// Whether its waits have to be linked to the drain first: other than as a rule it reads in a
+/// routine that can be stopped by itself.
+bool session::needs_link(const std::stop_token& stop) const noexcept {
+    return !close_sent_ && stop != stop_;
+}
+
 task<std::optional<websocket_message>> session::read(bool whole, io::deadline until) {
     if (reading_)
         throw std::logic_error("websocket: one at a time reads");
     const flag_guard reads(reading_);
+    const std::stop_token stop = co_await current_stop_token;
     if (std::exchange(shown_, false))
         reader_.forget_content();
     while (!over_) {
         if (stream_.buffered().empty()) {
-            co_await more(until);
+            if (draining_.stop_requested() && !close_sent_) {
+                co_await say_close(close_code::going_away, "the server is about to end");
+                continue;
+            }
+            const time_point due = next_time();
+            const bool is_users = until && *until <= due;
+            woke by = woke::data;
+            {
+                arrival more(*this, stop, is_users ? *until : due);
+                by = co_await more;
+            }
+            if (by == woke::time && is_users)
+                throw timed_out();
+            if (by == woke::time)
+                co_await time_is_up(due);
+            else if (by == woke::ended || by == woke::gone)
+                gone();
             continue;
         }
         const message_reader::step step = take();
@@ -108,58 +173,6 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
     co_return std::nullopt;
 }
 
-/// Waits until more has come, and sees to what is due meanwhile.
-task<void> session::more(io::deadline until) {
-    if (draining_.stop_requested() && !close_sent_) {
-        co_await say_close(close_code::going_away, "the server is about to end");
-        co_return;
-    }
-    const time_point next = next_time();
-    const bool is_users = until && *until <= next;
-    const time_point limit = is_users ? *until : next;
-    const woke by = co_await wait(limit);
-    switch (by) {
-    case woke::data:
-    case woke::drain:
-        break;
-    case woke::time:
-        if (is_users)
-            throw timed_out();
-        co_await time_is_up(next);
-        break;
-    case woke::ended:
-    case woke::gone:
-        gone();
-        break;
-    }
-}
-
-task<session::woke> session::wait(time_point limit) {
-    const std::stop_token stop = co_await current_stop_token;
-    const io::deadline until = limit == time_point::max() ? io::deadline() : io::deadline(limit);
-    bool more = false;
-    try {
-        task<bool> filling = stream_.fill(until);
-        if (close_sent_) {
-            more = co_await std::move(filling);
-        } else if (stop == stop_) {
-            more = co_await filling.under(either_.token());
-        } else {
-            const linked_stop<2> either(stop, draining_);
-            more = co_await filling.under(either.token());
-        }
-    } catch (const timed_out&) {
-        co_return woke::time;
-    } catch (const std::system_error&) {
-        co_return woke::gone;
-    } catch (const operation_cancelled&) {
-        if (stop.stop_requested())
-            throw;
-        co_return woke::drain;
-    }
-    co_return more ? woke::data : woke::ended;
-}
-
 /// When something is due if nothing comes.
 session::time_point session::next_time() const noexcept {
     time_point next = time_point::max();
@@ -169,12 +182,17 @@ session::time_point session::next_time() const noexcept {
         next = pinged_ + options_.gone_after;
     else if (options_.ping_after.count() != 0)
         next = heard_ + options_.ping_after;
-    return rested_ ? next : std::min(next, heard_ + options_.rest_after);
+    return may_rest() ? std::min(next, heard_ + options_.rest_after) : next;
+}
+
+/// Whether there is anything that it can give up until more comes.
+bool session::may_rest() const noexcept {
+    return !rested_ && (reader_.may_rest() || (deflater_ && deflater_->memory() != 0));
 }
 
 /// Nothing came until `due`, which next_time() has said.
 task<void> session::time_is_up(time_point due) {
-    if (!rested_ && due >= heard_ + options_.rest_after) {
+    if (may_rest() && due >= heard_ + options_.rest_after) {
         rest();
     } else if (close_sent_) {
         end(close_code::abnormal, "");

@@ -63,9 +63,10 @@ private:
     enum class woke : std::uint8_t { data, ended, time, drain, gone };
 
     // -- reading
-    task<void> more(io::deadline until);
-    task<woke> wait(time_point limit);
+    class arrival;
+    [[nodiscard]] bool needs_link(const std::stop_token& stop) const noexcept;
     [[nodiscard]] time_point next_time() const noexcept;
+    [[nodiscard]] bool may_rest() const noexcept;
     task<void> time_is_up(time_point now);
     task<void> answer_control();
     task<void> answer_close();

@@ -74,10 +74,16 @@ TEST_CASE("at rest it holds what can be referred to, and no more") {
     for (const bool keeps : {true, false}) {
         inflater in(15, keeps);
         CHECK(in.memory() < 64);
-        CHECK(inflated(in, "\xf2\x48\xcd\xc9\xc9\x07\x00"sv) == "Hello");
+        CHECK_FALSE(in.may_rest());
+        std::string begun;
+        CHECK(in.put("\xf2\x48\xcd"sv, begun, 100) == inflater::result::good);
+        CHECK_FALSE(in.may_rest()); // within a message
+        CHECK(begun + inflated(in, "\xc9\xc9\x07\x00"sv) == "Hello");
         CHECK(in.memory() > 32'768);
+        CHECK(in.may_rest());
         in.rest();
         CHECK(in.memory() < 64);
+        CHECK_FALSE(in.may_rest());
     }
 }
 

@@ -176,13 +176,18 @@ TEST_CASE("pieces are dropped, and count") {
 
 TEST_CASE("at rest it holds little") {
     message_reader reader(1'000'000);
+    CHECK(reader.take(frame("short")).what == found::message);
+    reader.forget_content();
+    CHECK_FALSE(reader.may_rest());
     const std::string all = frame(std::string(600'000, 'x'));
     CHECK(reader.take(all).what == found::message);
     CHECK(reader.memory() >= 600'000);
     reader.forget_content();
     CHECK(reader.between_messages());
+    CHECK(reader.may_rest());
     reader.rest();
     CHECK(reader.memory() < 64);
+    CHECK_FALSE(reader.may_rest());
 }
 
 } // namespace
