@@ -9,6 +9,7 @@
 #include "h2_peer.hpp"
 #include "http_peer.hpp"
 #include "http_site.hpp"
+#include "ws_peer.hpp"
 
 namespace sim {
 namespace {
@@ -17,6 +18,33 @@ constexpr std::uint32_t no_error = 0;
 constexpr std::uint32_t cancel = 8;
 constexpr std::uint32_t stream_max = 0x7fff'ffff;
 constexpr std::int64_t default_window = 65'535;
+
+/// What a WebSocket gets whose server is about to end.
+const std::string& last_words() {
+    static const std::string frame =
+        ws_bytes({ws_frame::close, ws_close_payload(1001, "the server is about to end")}, false);
+    return frame;
+}
+
+/// A WebSocket (RFC 8441), whole: what the client sends, and every byte that comes of it.
+exchange draw_websocket(random& r) {
+    exchange drawn{"CONNECT", "/ws", "", true, 200, ""};
+    for (std::size_t count = r.below(5); count != 0; --count) {
+        std::vector<std::string> pinged;
+        const ws_frame whole{ws_frame::binary,
+                             pattern(r.chance(200) ? r.below(5'000) : r.below(99))};
+        drawn.content += ws_message(whole, pinged);
+        for (std::string& ping : pinged)
+            drawn.body += ws_bytes({ws_frame::pong, std::move(ping)}, false);
+        drawn.body += ws_bytes(whole, false);
+    }
+    if (r.chance(700)) { // else its stream ends without a word
+        const ws_frame goodbye{ws_frame::close, ws_close_payload(4000)};
+        drawn.content += ws_bytes(goodbye);
+        drawn.body += ws_bytes(goodbye, false);
+    }
+    return drawn;
+}
 
 /// A request of a client, and what has come of it.
 struct stream {
@@ -33,6 +61,7 @@ struct stream {
     bool reset = false; // by either side
 
     [[nodiscard]] bool open() const noexcept { return !reset && !(ended && sent_end); }
+    [[nodiscard]] bool is_websocket() const { return asked.method == "CONNECT"; }
 };
 
 class h2_client {
@@ -72,6 +101,8 @@ private:
     exchange draw() {
         if (r_.chance(150))
             return {"GET", fmt::format("/wait/{}-{}", number_, asks_.size()), "", false, 0, ""};
+        if (r_.chance(150))
+            return draw_websocket(r_);
         if (in_.large && r_.chance(200)) {
             const std::string content = pattern(r_.between(60'000, 100'000));
             if (r_.chance(500))
@@ -99,7 +130,8 @@ private:
             std::ranges::count_if(streams_, [](const auto& s) { return s.second.open(); }));
         // One more may be on its way when the server has said that there should be none.
         const bool may_open = goaways_ == 0 || (goaways_ == 1 && r_.chance(100));
-        if (!asks_.empty() && may_open && open < in_.streams_max && r_.chance(500))
+        const bool known = !asks_.empty() && (asks_.back().method != "CONNECT" || takes_protocols_);
+        if (known && may_open && open < in_.streams_max && r_.chance(500))
             begin();
         for (auto& [id, s] : streams_) {
             if (s.open())
@@ -136,7 +168,11 @@ private:
         std::string block = hpack_field(":method", s.asked.method) +
                             hpack_field(":scheme", "http") + hpack_field(":path", s.asked.target) +
                             hpack_field(":authority", "sim");
-        const bool content = s.asked.method == "POST";
+        if (s.is_websocket()) {
+            block +=
+                hpack_field(":protocol", "websocket") + hpack_field("sec-websocket-version", "13");
+        }
+        const bool content = s.asked.method == "POST" || s.is_websocket();
         if (content && !s.asked.chunked)
             block += hpack_field("content-length", fmt::format("{}", s.unsent.size()));
         s.sent_end = !content;
@@ -256,7 +292,7 @@ private:
         here().require(s.receive_window >= 0 || size == 0, "more comes than the stream's window");
         here().require(s.status && !s.ended, "content comes before its head, or behind its end");
         s.body += f.payload;
-        if (s.status == s.asked.status)
+        if (s.status == s.asked.status && !may_say_why(s))
             here().require(s.asked.status == 404 || s.asked.body.starts_with(s.body),
                            "an answer is not exact");
         end_if(f, s);
@@ -273,9 +309,15 @@ private:
         s.status = head.status;
         s.length = head.length;
         here().require(s.asked.status == 0 || head.status == s.asked.status ||
-                           ((head.status == 500 || head.status == 503) && memory::was_short()),
+                           ((head.status == 500 || head.status == 503) && memory::was_short()) ||
+                           (s.is_websocket() && head.status == 503 && in_.s->ending()),
                        "an answer is of another status");
         end_if(f, s);
+    }
+
+    /// Whether what it says may end with why it ends.
+    [[nodiscard]] bool may_say_why(const stream& s) const {
+        return s.is_websocket() && (in_.s->ending() || memory::was_short());
     }
 
     void end_if(const h2_frame& f, stream& s) {
@@ -285,6 +327,13 @@ private:
         here().require(!s.length || s.length == s.body.size(), "a length is not what comes");
         if (s.status == 200) {
             here().require(s.asked.status != 0, "what has no end is whole");
+            if (may_say_why(s)) {
+                std::string_view said = s.body;
+                if (said.ends_with(last_words()))
+                    said.remove_suffix(last_words().size());
+                return here().require(s.asked.body.starts_with(said) || memory::was_short(),
+                                      "an answer is not exact");
+            }
             here().require(s.body == s.asked.body, "an answer ends too early");
         }
     }
@@ -307,6 +356,8 @@ private:
             return shrinks_by_.reset();
         }
         for (std::size_t at = 0; at + 6 <= f.payload.size(); at += 6) {
+            if (f.payload.substr(at, 2) == h2_number(8, 2))
+                takes_protocols_ = f.number(at + 2) == 1;
             if (f.payload.substr(at, 2) != h2_number(4, 2))
                 continue;
             const std::int64_t before = std::exchange(server_window_, f.number(at + 2));
@@ -370,6 +421,7 @@ private:
     std::int64_t initial_window_ = default_window; // of ours
     std::optional<std::int64_t> shrinks_by_{0};    // when the server has acknowledged that
     std::uint32_t shrinks_below_ = 0;              // the streams of this change
+    bool takes_protocols_ = false;                 // RFC 8441 section 3
     std::optional<std::string> pinged_;
     std::uint32_t pings_ = 0;
     unsigned changes_ = 0;

@@ -1,12 +1,15 @@
 // The HTTP server under clients of HTTP/2: many requests at once, through windows of all sizes that
-// change, with streams that are given up; and through a drain, behind which it is known which
-// requests have been served.
+// change, with streams that are given up, or are WebSockets (RFC 8441); and through a drain, behind
+// which it is known which requests have been served.
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <rota/event.hpp>
+#include <rota/http/websocket.hpp>
 
 #include "h2_client.hpp"
 #include "http_peer.hpp"
@@ -32,6 +35,22 @@ task<response> wait(h2_host* in, std::string name) {
     rota::event never_set;
     co_await never_set.wait();
     co_return response::text("");
+}
+
+task<void> echo(rota::http::websocket ws) {
+    for (;;) {
+        const std::optional<rota::http::websocket_message> message = co_await ws.read();
+        if (!message)
+            co_return;
+        co_await ws.send(*message);
+    }
+}
+
+rota::http::websocket_options patient_websockets() {
+    rota::http::websocket_options o;
+    o.deflate.reset();
+    o.ping_after = std::chrono::hours(9);
+    return o;
 }
 
 } // namespace
@@ -60,6 +79,7 @@ void run_http2() {
     rota::http::router routes = site_routes(from);
     routes.get("/wait/{name}",
                [&in](request& req) { return wait(&in, std::string(req.param("name"))); });
+    routes.get("/ws", rota::http::serve_websockets(echo, patient_websockets()));
     rota::http::server server(s.context(), std::move(routes), options);
     for (std::size_t count = r.between(1, 5); count != 0; --count) {
         s.client([&in] {

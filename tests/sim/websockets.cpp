@@ -1,6 +1,6 @@
-// WebSockets: messages in pieces of all sizes come back, in order, and pings are answered between
-// them; and in a chat what a client says goes to all others by their outboxes, on whatever workers
-// they are: each message comes, once, in order.
+// WebSockets: messages in pieces of all sizes, compressed or not, come back, in order, and pings
+// are answered between them; and in a chat what a client says goes to all others by their outboxes,
+// on whatever workers they are: each message comes, once, in order.
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +16,7 @@
 #include "http_peer.hpp"
 #include "memory.hpp"
 #include "scenario.hpp"
+#include "ws_caller.hpp"
 #include "ws_peer.hpp"
 
 namespace sim {
@@ -98,10 +99,23 @@ task<void> talk(hall* in, websocket ws) {
     co_await ws.serve(me.out, std::move(listening));
 }
 
+std::optional<rota::http::websocket_deflate> draw_deflate(random& r) {
+    if (r.chance(300))
+        return std::nullopt;
+    rota::http::websocket_deflate how;
+    how.server_window_bits = static_cast<int>(r.between(8, 15));
+    how.client_window_bits = static_cast<int>(r.between(8, 15));
+    how.server_keeps_context = r.chance(700);
+    how.client_keeps_context = r.chance(700);
+    how.bytes_min = r.below(100);
+    how.blocking_bytes = r.chance(500) ? 500 : 32'768;
+    return how;
+}
+
 rota::http::router routes(hall* in, random& r) {
     rota::http::websocket_options o;
     o.message_bytes_max = message_bytes_max;
-    o.deflate.reset();
+    o.deflate = draw_deflate(r);
     o.ping_after =
         r.chance(300) ? std::chrono::milliseconds(r.between(1, 50)) : std::chrono::hours(9);
     o.gone_after = std::chrono::hours(9);
@@ -112,107 +126,6 @@ rota::http::router routes(hall* in, random& r) {
     all.get("/chat", rota::http::serve_websockets([in](websocket ws) { return talk(in, ws); }, o));
     return all;
 }
-
-// --- A client ---
-
-/// One end of a WebSocket.
-class caller {
-public:
-    explicit caller(const scenario* s) : s_(*s) {
-        constexpr std::size_t rooms[] = {1, 100, 65536, 65536};
-        if (!p_.refused())
-            p_.set_room(r_.one_of(rooms));
-    }
-
-    /// The handshake; false if the server is not there, or ends.
-    bool begins(std::string_view target) {
-        if (p_.refused()) {
-            here().require(s_.ending(), "the server refuses clients");
-            return false;
-        }
-        p_.send_slowly(request_text("GET", target, {}, false,
-                                    "Connection: Upgrade\r\nUpgrade: websocket\r\n"
-                                    "Sec-WebSocket-Version: 13\r\n"
-                                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"),
-                       pause_);
-        answer_reader head;
-        std::optional<std::string> text;
-        while (!(text = head.head())) {
-            if (p_.wait() != peer::event::bytes) {
-                here().require(s_.may_cut(), "a handshake is not answered");
-                return false;
-            }
-            head.feed(p_.read());
-        }
-        const bool done =
-            text->starts_with("HTTP/1.1 101 ") &&
-            text->find("\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n") != text->npos;
-        here().require(done || s_.ending() || memory::was_short(), "a handshake is refused");
-        frames_.feed(head.rest());
-        return done;
-    }
-
-    void send(std::string_view bytes) { p_.send_slowly(bytes, pause_); }
-    void half_close() { p_.half_close(); }
-    void reset() { p_.reset(); }
-
-    /// The next frame; nothing when the connection has ended, or `until` has come. Pings of the
-    /// server's are answered.
-    std::optional<ws_frame> next(time_point until = never) {
-        for (;;) {
-            while (const std::optional<ws_frame> f = frames_.next()) {
-                if (f->what != ws_frame::ping)
-                    return f;
-                if (r_.chance(700))
-                    p_.send(ws_bytes({ws_frame::pong, f->payload}));
-            }
-            end_ = p_.wait(until);
-            if (end_ != peer::event::bytes)
-                return std::nullopt;
-            frames_.feed(pause_.count() == 0 ? p_.read() : p_.read(r_.between(1, 100)));
-            if (pause_.count() != 0)
-                here().sleep(nanoseconds(r_.below(static_cast<std::size_t>(pause_.count()))));
-        }
-    }
-    /// How the connection has ended.
-    [[nodiscard]] peer::event end() const noexcept { return end_; }
-    /// Says goodbye, and hears it: all that comes before the answer is passed to `take`.
-    template <class Take>
-    void say_goodbye(std::uint16_t code, Take&& take) {
-        send(ws_bytes({ws_frame::close, ws_close_payload(code, code == 0 ? "" : "bye")}));
-        for (;;) {
-            const std::optional<ws_frame> f = next();
-            if (!f)
-                return here().require(s_.may_cut(), "a goodbye is not answered");
-            if (f->what == ws_frame::close)
-                return ends_with(*f, code);
-            take(*f);
-        }
-    }
-    /// A close frame has come: it has this code, and nothing follows.
-    void ends_with(const ws_frame& f, std::uint16_t code) {
-        here().require(f.payload.substr(0, 2) == ws_close_payload(code) || says_it_drains(f) ||
-                           memory::was_short(),
-                       "a close frame has another code");
-        if (says_it_drains(f))
-            p_.send(ws_bytes({ws_frame::close, ws_close_payload(1001)}));
-        here().require(!next(), "a frame comes behind the goodbye");
-        here().require(end_ == peer::event::end || s_.may_cut(),
-                       "a connection is cut off behind its goodbye");
-    }
-    [[nodiscard]] bool says_it_drains(const ws_frame& f) const {
-        return f.what == ws_frame::close && s_.ending() &&
-               f.payload.substr(0, 2) == ws_close_payload(1001);
-    }
-
-private:
-    const scenario& s_;
-    random& r_ = here().rng();
-    peer p_{port};
-    ws_reader frames_;
-    peer::event end_ = peer::event::bytes;
-    const nanoseconds pause_{r_.chance(700) ? 0 : 20'000'000};
-};
 
 // --- Echo ---
 
@@ -227,14 +140,21 @@ std::string draw_text(random& r, bool large) {
 }
 
 /// Bytes that break a rule, and what the server says to that.
-std::pair<std::string, std::uint16_t> draw_fault(random& r, bool large) {
-    switch (r.below(large ? 4 : 3)) {
+std::pair<std::string, std::uint16_t> draw_fault(random& r, bool large, caller& me) {
+    switch (r.below(large ? 6 : 4)) {
     case 0:
         return {ws_bytes({ws_frame::text, "not masked"}, false), 1002};
     case 1:
-        return {ws_bytes({ws_frame::text, "no UTF-8: \xff"}), 1007};
+        return {ws_bytes(me.pack({ws_frame::text, "no UTF-8: \xff"})), 1007};
     case 2:
         return {ws_bytes({ws_frame::more, "of nothing"}), 1002};
+    case 3: // no block of deflate begins so, or else nothing may be compressed
+        return {ws_bytes({ws_frame::text, "\x07", true, true}), 1002};
+    case 4:
+        if (me.packs())
+            return {ws_bytes(me.pack({ws_frame::binary, std::string(message_bytes_max + 1, 'a')})),
+                    1009};
+        [[fallthrough]];
     default:
         return {ws_bytes({ws_frame::binary, std::string(message_bytes_max, 'a'), false}) +
                     ws_bytes({ws_frame::more, "a"}),
@@ -278,7 +198,7 @@ private:
         const ws_frame whole{text ? ws_frame::text : ws_frame::binary,
                              draw_text(r_, large_ && r_.chance(200))};
         std::vector<std::string> pinged;
-        std::string bytes = ws_message(whole, pinged);
+        std::string bytes = me_.message(whole, pinged);
         for (std::string& ping : pinged)
             expected_.push_back({ws_frame::pong, std::move(ping)});
         expected_.push_back(whole);
@@ -318,7 +238,7 @@ private:
     }
 
     void break_a_rule() {
-        const auto [bytes, code] = draw_fault(r_, large_);
+        const auto [bytes, code] = draw_fault(r_, large_, me_);
         me_.send(bytes);
         if (!hears_all())
             return;
@@ -357,7 +277,7 @@ public:
             return;
         for (std::size_t i = 1; i <= in_.messages; ++i) {
             std::vector<std::string> pinged;
-            me_.send(ws_message({ws_frame::text, message_of(who_, i)}, pinged));
+            me_.send(me_.message({ws_frame::text, message_of(who_, i)}, pinged));
             pings_ += pinged.size();
             if (r_.chance(300) && !hears_until([this, some = heard_ + 1] {
                     return heard_ >= some || r_.chance(500);

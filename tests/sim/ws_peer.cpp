@@ -17,7 +17,8 @@ std::string big_endian(std::uint64_t value, std::size_t bytes) {
 std::string ws_bytes(const ws_frame& f, bool masked) {
     const std::size_t size = f.payload.size();
     const unsigned mask_bit = masked ? 0x80 : 0;
-    std::string bytes(1, static_cast<char>((f.last ? 0x80 : 0) | f.what));
+    std::string bytes(1,
+                      static_cast<char>((f.last ? 0x80 : 0) | (f.compressed ? 0x40 : 0) | f.what));
     if (size < 126)
         bytes += static_cast<char>(mask_bit | size);
     else if (size < 65'536)
@@ -40,7 +41,8 @@ std::string ws_message(const ws_frame& whole, std::vector<std::string>& pinged) 
     unsigned what = whole.what;
     for (std::size_t frames = r.between(1, 5); frames != 0; --frames) {
         const std::size_t size = frames == 1 ? rest.size() : r.below(rest.size() + 1);
-        bytes += ws_bytes({what, std::string(rest.substr(0, size)), frames == 1});
+        const bool compressed = whole.compressed && what != ws_frame::more;
+        bytes += ws_bytes({what, std::string(rest.substr(0, size)), frames == 1, compressed});
         rest.remove_prefix(size);
         what = ws_frame::more;
         if (frames == 1 || r.chance(700))
@@ -60,7 +62,9 @@ std::optional<ws_frame> ws_reader::next() {
     const auto byte = [unread](std::size_t i) { return static_cast<unsigned char>(unread[i]); };
     if (unread.size() < 2)
         return std::nullopt;
-    here().require((byte(0) & 0x70U) == 0, "a frame has bits that mean nothing");
+    const bool compressed = (byte(0) & 0x40U) != 0;
+    here().require((byte(0) & 0x30U) == 0 && (!compressed || may_be_compressed),
+                   "a frame has bits that mean nothing");
     here().require(byte(1) < 128, "a frame of the server's is masked");
     const std::size_t width = byte(1) == 127 ? 8 : byte(1) == 126 ? 2 : 0;
     if (unread.size() < 2 + width)
@@ -71,8 +75,11 @@ std::optional<ws_frame> ws_reader::next() {
     here().require(width == 0 || size >= (width == 2 ? 126U : 65'536U), "a length is too long");
     if (unread.size() - 2 - width < size)
         return std::nullopt;
-    ws_frame f{byte(0) & 0x0fU, std::string(unread.substr(2 + width, size)), byte(0) >= 128};
+    ws_frame f{byte(0) & 0x0fU, std::string(unread.substr(2 + width, size)), byte(0) >= 128,
+               compressed};
     here().require(f.what < 8 || (f.last && size < 126), "a control frame is too long");
+    here().require(!compressed || f.what == ws_frame::text || f.what == ws_frame::binary,
+                   "what is no message is compressed");
     taken_ += 2 + width + size;
     return f;
 }

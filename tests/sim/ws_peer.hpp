@@ -16,6 +16,7 @@ struct ws_frame {
     unsigned what = text;
     std::string payload{};
     bool last = true;
+    bool compressed = false; // RFC 7692: of a message's first frame
 
     bool operator==(const ws_frame&) const = default;
 };
@@ -36,6 +37,8 @@ public:
         unread_.erase(0, std::exchange(taken_, 0));
         unread_ += bytes;
     }
+    /// Whether messages may be compressed.
+    bool may_be_compressed = false;
     /// The next whole frame. What is no frame of a server fails the run.
     std::optional<ws_frame> next();
 
