@@ -27,6 +27,7 @@ from error import BenchError  # noqa: E402
 from workloads import Workload  # noqa: E402
 
 BUSY = 16
+AT_ONCE = 10_000
 TRIES = 3
 GIB_KIB = 1 << 20
 
@@ -43,6 +44,11 @@ def parse_arguments():
     add("--seconds", type=float, default=10, metavar="S",
         help="how long CPU and latency are measured, each (default: %(default)g)")
     add("--no-nginx", action="store_true", help="Rota alone")
+    add("--websockets", action="store_true",
+        help="the connections are WebSockets, which answer pings; Rota alone")
+    add("--ping-after", default="30s", metavar="TIME",
+        help="of silence; what a ping costs is not what memory an idle client does "
+        "(default: %(default)s)")
     add("--most", action="store_true",
         help="then doubles the number with Rota until memory, descriptors or addresses run out")
     add("--floor", type=float, default=4, metavar="GIB",
@@ -71,6 +77,7 @@ def parse_arguments():
         parser.error("--warm: from 1 to 20000")
     options.rota, options.crowd = options.rota.resolve(), options.crowd.resolve()
     options.floor_kib = int(options.floor * GIB_KIB)
+    options.no_nginx = options.no_nginx or options.websockets
     options.say = say
     return options
 
@@ -149,6 +156,8 @@ def measure(crowd, options, document):
     result["cpu_percent_per_100k"] = result["cpu_percent"] * 100_000 / held
     result["alone"] = alone
     result["beside"] = busy(crowd, options.seconds, document)
+    result["at_once"] = min(AT_ONCE, held)
+    result["at_once_seconds"] = crowd.ask(result["at_once"])
     return result
 
 
@@ -190,8 +199,9 @@ def measure_all(options, names, document, folder):
         with Crowd(name, options, folder, most) as crowd:
             result = measure(crowd, options, document)
             further = go_on(crowd, result) if options.most and name == "rota" else None
-            lost = crowd.end_clients()
-        result["lost"] = lost
+            result["lost"] = lost = crowd.count_lost()
+            say(f"{name}: drains")
+            result["drain_seconds"] = crowd.drain()
         if further:
             document["most"] = {**further, "lost": lost}
         document["results"].append(result)
@@ -199,10 +209,22 @@ def measure_all(options, names, document, folder):
             options.json.write_text(json.dumps(document, indent=2) + "\n")
 
 
+def raise_descriptors(connections):
+    """Those that the servers and the clients may have each, for one of each if that can be."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = int(Path("/proc/sys/fs/nr_open").read_text())
+    wanted = max(hard, min(connections + 2 * plan.RESERVED, most))
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))  # root may
+    except (OSError, ValueError):
+        wanted = hard
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return wanted
+
+
 def run(options):
     check_room(options)
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for the servers and the clients
+    hard = raise_descriptors(options.connections)
     names = ["rota"] + ([] if options.no_nginx or not shutil.which("nginx") else ["nginx"])
     version = ["nginx", "-v"] if "nginx" in names else None
     document = {

@@ -17,6 +17,7 @@ OPEN_SECONDS = 120  # and more for many connections
 OPEN_PER_SECOND = 300
 REST_SECONDS = 3  # rota-http takes one to let the routine of an idle client end
 SETTLE_SECONDS = 60
+DRAIN_SECONDS = 300
 QUIET_CORES = 0.02
 PLACES_SPARE = 500  # of a server, beside those for idle connections
 
@@ -34,7 +35,8 @@ def row_of(name, options, number, places):
     if name == "rota":
         command = [str(options.rota), "--host", "127.0.0.1", "--port", "{port}", "--workers", "1",
                    "--max-connections", str(places), "--idle-timeout", "1h",
-                   "--log-level", "error", "--store", "memory", *options.option]
+                   "--ping-after", options.ping_after, "--log-level", "error", "--store", "memory",
+                   *options.option]
         return servers.Server(f"rota-{number}", command)
     return servers.Server(
         f"nginx-{number}",
@@ -47,9 +49,10 @@ def row_of(name, options, number, places):
 class Client:
     """A rota-crowd that holds connections."""
 
-    def __init__(self, program, port, connections, first, floor_kib):
+    def __init__(self, program, port, connections, first, floor_kib, websockets):
         command = [str(program), "--port", str(port), "--connections", str(connections),
-                   "--first", str(first), "--memory-floor", str(floor_kib // 1024)]
+                   "--first", str(first), "--memory-floor", str(floor_kib // 1024),
+                   *(["--websockets"] if websockets else [])]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.patience = OPEN_SECONDS + connections / OPEN_PER_SECOND
@@ -64,6 +67,10 @@ class Client:
             said = self.process.stderr.read().decode(errors="replace").strip()
             raise BenchError(said or "rota-crowd ended without a word")
         return json.loads(line)
+
+    def say(self, line):
+        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.flush()
 
     def lost(self):
         """Ends it; how many connections the server had ended before."""
@@ -114,7 +121,7 @@ class Crowd:
 
     def client(self, one, connections, first):
         client = Client(self.options.crowd, one.server.port, connections, first,
-                        self.options.floor_kib)
+                        self.options.floor_kib, self.options.websockets)
         self.stack.callback(client.stop)
         self.clients.append(client)
         return client
@@ -135,6 +142,27 @@ class Crowd:
         """Ends all clients but the first few; how many connections were lost."""
         ending, self.clients = self.clients[keep:], self.clients[:keep]
         return sum(client.lost() for client in ending)
+
+    def ask(self, connections):
+        """Seconds until so many, who speak at once, have their answers."""
+        share = max(1, connections // len(self.clients))
+        for client in self.clients:
+            client.say(f"ask {share}")
+        return max(client.told()["seconds"] for client in self.clients)
+
+    def count_lost(self):
+        for client in self.clients:
+            client.say("count")
+        return sum(client.told()["lost"] for client in self.clients)
+
+    def drain(self):
+        """Seconds until the servers have ended that have been asked to."""
+        begin = time.monotonic()
+        for one in self.running:
+            one.process.terminate()
+        for one in self.running:
+            one.process.wait(DRAIN_SECONDS)
+        return time.monotonic() - begin
 
     def usages(self):
         return [one.usage() for one in self.running]

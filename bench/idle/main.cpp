@@ -1,15 +1,20 @@
 // rota-crowd: opens many connections, asks once over each, and holds them until its input ends.
 //
 // The connections come from the addresses 127.FIRST.0.1, 127.FIRST.0.2, ..., so many from each that
-// their ports suffice. A few are opened ahead of the answers. Two lines of JSON: when all are held
-// {"held", "why_no_more"}, and at the end {"lost"}: those that the server did not keep.
+// their ports suffice. A few are opened ahead of the answers. As WebSockets they also answer the
+// server's pings. Lines of JSON: when all are held {"held", "why_no_more"}; for each line "ask N"
+// of the input {"asked", "seconds"}, once N of them, spread over all, have spoken at once and been
+// answered; for a line "count", and at the end, {"lost"}: those that the server did not keep.
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,6 +24,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,7 +42,8 @@ struct settings {
     unsigned connections = 1'000;
     unsigned first = 1;
     std::uint64_t memory_floor_mib = 0;
-    std::string path = "/plaintext";
+    std::string path;
+    bool websockets = false;
 };
 
 /// What ends the opening before all connections are there, but is no error.
@@ -84,60 +92,197 @@ int open_connection(const settings& asked, unsigned number) {
     return fd;
 }
 
-void ask(int fd, const std::string& request) {
-    if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) !=
-        static_cast<ssize_t>(request.size()))
+void send_all(int fd, std::string_view bytes) {
+    if (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size()))
         fail("send");
 }
 
-/// Reads one answer: a head with status 200, and as much as its Content-Length says.
-void read_answer(int fd) {
+/// Appends what there is, or waits for it. False if there is nothing yet (MSG_DONTWAIT).
+bool receive(int fd, std::string& into, int flags = 0) {
+    std::array<char, 4096> buffer{};
+    const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), flags);
+    if (got < 0 && errno == EAGAIN && flags != 0)
+        return false;
+    if (got < 0)
+        fail("recv");
+    if (got == 0)
+        throw std::runtime_error("a connection ended instead of an answer");
+    into.append(buffer.data(), static_cast<std::size_t>(got));
+    return true;
+}
+
+/// Reads one answer of HTTP: a head with that status, and as much as its Content-Length says.
+void read_answer(int fd, std::string_view status) {
     std::string text;
-    for (;;) {
+    for (;; receive(fd, text)) {
         const std::size_t head = text.find("\r\n\r\n");
-        if (head != std::string::npos) {
-            const std::size_t field = text.find("Content-Length: ");
-            if (!text.starts_with("HTTP/1.1 200 ") || field > head)
-                throw std::runtime_error("an answer is: " + text.substr(0, 200));
-            if (text.size() >= head + 4 + std::strtoul(text.c_str() + field + 16, nullptr, 10))
-                return;
-        }
-        char buffer[4096];
-        const ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
-        if (got < 0)
-            fail("recv");
-        if (got == 0)
-            throw std::runtime_error("a connection ended instead of an answer");
-        text.append(buffer, static_cast<std::size_t>(got));
+        if (head == std::string::npos)
+            continue;
+        if (text.substr(9, 3) != status)
+            throw std::runtime_error("an answer is: " + text.substr(0, 200));
+        const std::size_t field = text.find("Content-Length: ");
+        const std::size_t size =
+            field < head ? std::strtoul(text.c_str() + field + 16, nullptr, 10) : 0;
+        if (text.size() >= head + 4 + size)
+            return;
     }
 }
 
-/// Opens connections into `held`; says why not all of them, or nothing.
-std::string open_all(const settings& asked, std::vector<int>& held) {
-    const std::string request = "GET " + asked.path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    std::string why;
-    std::size_t answered = 0;
-    held.reserve(asked.connections);
-    try {
-        while (held.size() < asked.connections) {
-            if (held.size() % look_every == 0 && available_mib() < asked.memory_floor_mib)
-                throw no_more("no more memory");
-            held.push_back(open_connection(asked, static_cast<unsigned>(held.size())));
-            ask(held.back(), request);
-            if (held.size() - answered > ahead)
-                read_answer(held[answered++]);
+/// Answers pings and goodbyes in `text`, which is whole frames of at most 125 bytes each, and
+/// counts messages.
+unsigned take_frames(int fd, std::string_view text) {
+    unsigned messages = 0;
+    while (text.size() >= 2 && text.size() >= 2U + static_cast<unsigned char>(text[1])) {
+        const auto size = static_cast<unsigned char>(text[1]);
+        const auto kind = static_cast<unsigned char>(text[0]);
+        if (kind == 0x88 || kind == 0x89) { // the mask is of zeros
+            std::string answer{static_cast<char>(kind == 0x88 ? 0x88 : 0x8a),
+                               static_cast<char>(0x80 | size),
+                               0,
+                               0,
+                               0,
+                               0};
+            answer += text.substr(2, size);
+            // If the connection has ended meanwhile, that is found later.
+            (void)::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+        } else {
+            ++messages;
         }
-    } catch (const no_more& reason) {
-        why = reason.what();
+        text.remove_prefix(2U + size);
     }
-    while (answered < held.size())
-        read_answer(held[answered++]);
-    return why;
+    return messages;
 }
 
-bool is_open(int fd) {
-    char byte = 0;
-    return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+/// The connections, and how they speak.
+class crowd {
+public:
+    explicit crowd(const settings& asked) : asked_(asked) {
+        const std::string path = !asked.path.empty() ? asked.path
+                                 : asked.websockets  ? "/ws/echo"
+                                                     : "/plaintext";
+        first_ = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n";
+        if (asked.websockets) {
+            first_ += "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                      "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+            epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+            if (epoll_ < 0)
+                fail("epoll_create1");
+        }
+        first_ += "\r\n";
+    }
+
+    /// Opens them; says why not all, or nothing.
+    std::string open_all() {
+        std::string why;
+        std::size_t answered = 0;
+        held_.reserve(asked_.connections);
+        try {
+            while (held_.size() < asked_.connections) {
+                if (held_.size() % look_every == 0 && available_mib() < asked_.memory_floor_mib)
+                    throw no_more("no more memory");
+                held_.push_back(open_connection(asked_, static_cast<unsigned>(held_.size())));
+                send_all(held_.back(), first_);
+                if (held_.size() - answered > ahead)
+                    welcome(held_[answered++]);
+            }
+        } catch (const no_more& reason) {
+            why = reason.what();
+        }
+        while (answered < held_.size())
+            welcome(held_[answered++]);
+        return why;
+    }
+
+    /// So many of them, spread over all, ask at once; how long until the last has its answer.
+    double ask(std::size_t count) {
+        const std::string_view message{"\x81\x82\0\0\0\0hi", 8};
+        const auto begin = std::chrono::steady_clock::now();
+        const auto one = [&](std::size_t i) { return held_[i * held_.size() / count]; };
+        for (std::size_t i = 0; i < count; ++i)
+            send_all(one(i), asked_.websockets ? message : first_);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (!asked_.websockets)
+                read_answer(one(i), "200");
+            while (asked_.websockets && !receive_message(one(i), 0)) {
+            }
+        }
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return held_.size(); }
+    /// How many the server has ended.
+    [[nodiscard]] std::size_t lost() {
+        while (asked_.websockets && answer_pings() > 0) {
+        }
+        return static_cast<std::size_t>(std::count_if(held_.begin(), held_.end(), [this](int fd) {
+            const ssize_t got = peek(fd);
+            return got > 0 ? !asked_.websockets : got == 0 || errno != EAGAIN; // that is a ping
+        }));
+    }
+
+    /// Waits until there is something to read from the input.
+    void wait_for_input() {
+        std::array<pollfd, 2> both{pollfd{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                                   pollfd{.fd = epoll_, .events = POLLIN, .revents = 0}};
+        while (both[0].revents == 0) {
+            if (::poll(both.data(), both.size(), -1) < 0 && errno != EINTR)
+                fail("poll");
+            if (both[1].revents != 0)
+                answer_pings();
+        }
+    }
+
+private:
+    void welcome(int fd) {
+        if (!asked_.websockets) {
+            read_answer(fd, "200");
+            return;
+        }
+        read_answer(fd, "101");
+        epoll_event watched{.events = EPOLLIN | EPOLLET, .data = {.fd = fd}};
+        if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &watched) != 0)
+            fail("epoll_ctl");
+        answer_pings();
+    }
+
+    /// How many connections had something to read.
+    int answer_pings() {
+        std::array<epoll_event, 256> events{};
+        const int count = ::epoll_wait(epoll_, events.data(), events.size(), 0);
+        for (int i = 0; i < count; ++i) {
+            const int fd = events[static_cast<std::size_t>(i)].data.fd;
+            if (peek(fd) > 0) // one that has ended is counted later
+                receive_message(fd, MSG_DONTWAIT);
+        }
+        return count;
+    }
+
+    /// Whether a message has come.
+    static bool receive_message(int fd, int flags) {
+        std::string text;
+        return receive(fd, text, flags) && take_frames(fd, text) > 0;
+    }
+
+    static ssize_t peek(int fd) {
+        char byte = 0;
+        return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    }
+
+    const settings& asked_;
+    std::string first_;
+    std::vector<int> held_;
+    int epoll_ = -1;
+};
+
+/// The next line of the input, or nothing at its end.
+std::optional<std::string> read_line() {
+    std::string line;
+    for (char next = 0; ::read(STDIN_FILENO, &next, 1) == 1;) {
+        if (next == '\n')
+            return line;
+        line += next;
+    }
+    return std::nullopt;
 }
 
 int read_command_line(int argc, char** argv, settings& into) {
@@ -150,7 +295,8 @@ int read_command_line(int argc, char** argv, settings& into) {
         ->check(CLI::Range(0, 254));
     app.add_option("--memory-floor", into.memory_floor_mib,
                    "Stop where less than so many MiB are available");
-    app.add_option("--path", into.path, "What to ask for");
+    app.add_option("--path", into.path, "What to ask for; default: /plaintext, /ws/echo");
+    app.add_flag("--websockets", into.websockets, "They are WebSockets");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -166,14 +312,24 @@ int main(int argc, char** argv) {
         settings asked;
         if (const int code = read_command_line(argc, argv, asked); code >= 0)
             return code;
-        std::vector<int> held;
-        const std::string why = open_all(asked, held);
-        std::printf("{\"held\": %zu, \"why_no_more\": \"%s\"}\n", held.size(), why.c_str());
+        crowd all(asked);
+        const std::string why = all.open_all();
+        std::printf("{\"held\": %zu, \"why_no_more\": \"%s\"}\n", all.size(), why.c_str());
         std::fflush(stdout);
-        while (std::getchar() != EOF) {
+        for (;;) {
+            all.wait_for_input();
+            const std::optional<std::string> line = read_line();
+            if (line && line->starts_with("ask ")) {
+                const std::size_t count = std::clamp<std::size_t>(
+                    std::strtoul(line->c_str() + 4, nullptr, 10), 1, all.size());
+                std::printf("{\"asked\": %zu, \"seconds\": %f}\n", count, all.ask(count));
+            } else {
+                std::printf("{\"lost\": %zu}\n", all.lost());
+            }
+            std::fflush(stdout);
+            if (!line)
+                break;
         }
-        const auto kept = std::count_if(held.begin(), held.end(), is_open);
-        std::printf("{\"lost\": %zu}\n", held.size() - static_cast<std::size_t>(kept));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "rota-crowd: %s\n", error.what());
         return 1;

@@ -47,6 +47,11 @@ def result_rows(seconds):
         ("... beside the idle ones: p50 / p99, us", lambda one: latency(one["beside"])),
         ("... alone: requests/s", lambda one: rate(one["alone"])),
         ("... beside the idle ones: requests/s", lambda one: rate(one["beside"])),
+        ("so many of the idle ones speak at once", lambda one: thousands(one["at_once"])),
+        ("... all are answered after, ms",
+         lambda one: f"{1e3 * one['at_once_seconds']:,.0f}"),
+        ("ended by SIGTERM with the idle ones open after, s",
+         lambda one: f"{one['drain_seconds']:.1f}"),
     ]
 
 

@@ -92,7 +92,8 @@ class Table(unittest.TestCase):
         return {"name": name, "held": 100_000, "lost": 0, "servers": 6, "before_kib": 8 * MIB,
                 "idle_kib": 100 * MIB, "bytes_each": 942.3, "whole_bytes_each": 1024.4,
                 "kernel_kib_each": 7.25, "available_kib": 6 * GIB, "cpu_percent": 1.25,
-                "cpu_percent_per_100k": 1.25, "alone": load, "beside": load}
+                "cpu_percent_per_100k": 1.25, "alone": load, "beside": load, "at_once": 10_000,
+                "at_once_seconds": 0.25, "drain_seconds": 1.54}
 
     def test_a_column_for_each_server(self):
         lines = table.result_lines([self.result("rota"), self.result("nginx")], 10.0)

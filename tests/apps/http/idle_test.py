@@ -14,6 +14,9 @@ from programs import check, equal, eventually, run_tests
 from rota_http import RotaHttp
 
 BYTES_MAX = 1024  # of the program's memory for a connection that is idle
+WEBSOCKET_BYTES_MAX = 9216  # with a handler that waits for a message
+UPGRADE = (b"GET /ws/echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+           b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
 
 
 def open_connections(server):
@@ -59,6 +62,32 @@ def test_memory_of_an_idle_connection(program, options):
         print(f"{bytes_each():.0f} bytes each for {len(many)} idle connections", flush=True)
         ask_all(few + many)
         eventually(lambda: open_connections(it) == count + 1, "all are there still")
+        close_all(few + many)
+
+
+def websockets(server, count):
+    """So many that have said something once."""
+    clients = connect(server.port, count)
+    for sent, answer in ((UPGRADE, b"HTTP/1.1 101 "), (b"\x81\x82\0\0\0\0hi", b"\x81\x02hi")):
+        for client in clients:
+            client.sendall(sent)
+        for client in clients:
+            got = client.recv(1000)
+            check(got.startswith(answer), got)
+    return clients
+
+
+def test_memory_of_an_idle_websocket(program, options):
+    if "ROTA_TEST_SANITIZED" in os.environ:
+        return
+    count = as_many_as_allowed() * 2 // 5
+    with RotaHttp(program, "--max-connections", "12000", "--ping-after", "0", *options) as it:
+        few = websockets(it, count // 8)
+        before = it.rss_bytes()
+        many = websockets(it, count - len(few))
+        bytes_each = (it.rss_bytes() - before) / len(many)
+        print(f"{bytes_each:.0f} bytes each for {len(many)} idle WebSockets", flush=True)
+        check(bytes_each < WEBSOCKET_BYTES_MAX, bytes_each)
         close_all(few + many)
 
 
