@@ -134,16 +134,24 @@ class Small(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("wrk"), "wrk is not there")
     def test_run(self):
+        self.run_with("--ping-after", "30s")
+
+    @unittest.skipUnless(shutil.which("wrk"), "wrk is not there")
+    def test_run_with_websockets_that_answer_pings(self):
+        self.run_with("--websockets", "--ping-after", "3s")
+
+    def run_with(self, *options):
         with tempfile.TemporaryDirectory(prefix="rota-test-") as folder:
             told = Path(folder) / "idle.json"
-            run = subprocess.run(self.command("--json", told), capture_output=True, text=True,
-                                 timeout=1200, check=False)
+            run = subprocess.run(self.command("--json", told, *options), capture_output=True,
+                                 text=True, timeout=1200, check=False)
             print(run.stdout, run.stderr, flush=True)
             self.assertEqual(run.returncode, 0)
             document = json.loads(told.read_text())
         (result,) = document["results"]
         self.assertEqual((result["held"], result["lost"]), (200, 0))
         self.assertGreater(result["beside"]["requests"], 0)
+        self.assertEqual(result["at_once"], 200)
         self.assertIn("| connections held | 200 |", run.stdout)
 
     @unittest.skipUnless(shutil.which("wrk"), "wrk is not there")
