@@ -156,8 +156,7 @@ def measure(crowd, options, document):
     result["cpu_percent_per_100k"] = result["cpu_percent"] * 100_000 / held
     result["alone"] = alone
     result["beside"] = busy(crowd, options.seconds, document)
-    result["at_once"] = min(AT_ONCE, held)
-    result["at_once_seconds"] = crowd.ask(result["at_once"])
+    result["at_once"], result["at_once_seconds"] = crowd.ask(min(AT_ONCE, held))
     return result
 
 

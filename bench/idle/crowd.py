@@ -144,11 +144,12 @@ class Crowd:
         return sum(client.lost() for client in ending)
 
     def ask(self, connections):
-        """Seconds until so many, who speak at once, have their answers."""
+        """About so many speak at once: (how many, seconds until all have their answers)."""
         share = max(1, connections // len(self.clients))
         for client in self.clients:
             client.say(f"ask {share}")
-        return max(client.told()["seconds"] for client in self.clients)
+        told = [client.told() for client in self.clients]
+        return sum(one["asked"] for one in told), max(one["seconds"] for one in told)
 
     def count_lost(self):
         for client in self.clients:
@@ -161,7 +162,10 @@ class Crowd:
         for one in self.running:
             one.process.terminate()
         for one in self.running:
-            one.process.wait(DRAIN_SECONDS)
+            try:
+                one.process.wait(DRAIN_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise BenchError(f"{one.server.name} does not end") from None
         return time.monotonic() - begin
 
     def usages(self):

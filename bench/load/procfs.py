@@ -44,6 +44,16 @@ def parse_idle_seconds(text, cores):
     return ticks / TICKS_PER_SECOND
 
 
+def parse_stolen_seconds(text, cores):
+    """Seconds that `cores` were another machine's since boot, from /proc/stat."""
+    ticks = 0
+    for line in text.splitlines():
+        name, *values = line.split()
+        if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cores:
+            ticks += int(values[7])
+    return ticks / TICKS_PER_SECOND
+
+
 def parse_core_list(text):
     """{0, 2, 3} from "0,2-3" (/sys/devices/system/cpu/...)."""
     cores = set()
@@ -56,6 +66,10 @@ def parse_core_list(text):
 
 def idle_seconds(cores):
     return parse_idle_seconds(Path("/proc/stat").read_text(), cores)
+
+
+def stolen_seconds(cores):
+    return parse_stolen_seconds(Path("/proc/stat").read_text(), cores)
 
 
 def family(pid):
@@ -96,7 +110,7 @@ class ForeignLoad:
     """What others do on `cores` from now on, while servers of these pids are measured.
 
     Two figures are never too small: the time that the cores were not idle, less what was asked
-    for; and the CPU time of all other processes. The kernel counts both with errors of their own:
+    for; and the CPU time of all other processes, and of other machines. The kernel counts both with errors of their own:
     an interrupt of an idle core is nobody's, and idle time is not to the microsecond. So the
     smaller is it.
     """
@@ -104,7 +118,8 @@ class ForeignLoad:
     def __init__(self, cores, pids):
         self.cores, self.pids = cores, pids
         self.begin = time.monotonic()
-        self.idle, self.seconds = idle_seconds(cores), cpu_of_all()
+        self.idle, self.stolen = idle_seconds(cores), stolen_seconds(cores)
+        self.seconds = cpu_of_all()
 
     def cores_used(self, own_seconds):
         """(how many cores they kept busy, for how long); `own_seconds` of CPU were not theirs."""
@@ -113,6 +128,7 @@ class ForeignLoad:
         own = {os.getpid()}.union(*map(family, self.pids))
         others = sum(seconds - self.seconds.get(pid, 0.0) for pid, seconds in cpu_of_all().items()
                      if pid not in own)
+        others += stolen_seconds(self.cores) - self.stolen
         return max(0.0, min(busy, others) / elapsed), elapsed
 
 

@@ -8,7 +8,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 import types
 import unittest
 from pathlib import Path
@@ -45,31 +44,44 @@ class Proc(unittest.TestCase):
         self.assertEqual(procfs.parse_idle_seconds(text, {0}), 4.0)
         self.assertEqual(procfs.parse_idle_seconds(text, {0, 10}), 8.0)
 
-    def test_foreign_load_is_that_of_other_processes(self):
-        other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        try:
-            foreign = procfs.ForeignLoad(os.sched_getaffinity(0), [])
-            least = procfs.cpu_of_all()[other.pid] + 0.5
-            while procfs.cpu_of_all()[other.pid] < least:
-                time.sleep(0.01)
+    def test_stolen_time(self):
+        core = f"9 9 9 9 9 9 9 {2 * TICKS} 9 9"
+        text = f"cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 {core}\ncpu1 {core}\ncpu10 {core}\nintr 5 6\n"
+        self.assertEqual(procfs.parse_stolen_seconds(text, {0, 10}), 4.0)
+
+    def test_what_other_machines_take_is_foreign(self):
+        foreign = procfs.ForeignLoad({0}, [])
+        foreign.idle += 1e6  # as if the core had never been idle
+        foreign.stolen -= 1e3
+        with mock.patch.object(procfs, "cpu_of_all", return_value=dict(foreign.seconds)):
             cores, seconds = foreign.cores_used(0.0)
-        finally:
-            other.kill()
-            other.wait()
+        self.assertGreater(cores * seconds, 999.0)
+
+    def test_foreign_load_is_that_of_other_processes(self):
+        foreign = procfs.ForeignLoad(os.sched_getaffinity(0), [])
+        work = "import time\nwhile time.process_time() < 0.5: pass\nprint(flush=True)\ninput()"
+        with subprocess.Popen([sys.executable, "-c", work], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as other:
+            other.stdout.readline()  # it has used so much, and is there still
+            cores, seconds = foreign.cores_used(0.0)
+            other.stdin.write(b"\n")
+            other.stdin.close()
         self.assertGreater(cores * seconds, 0.4)
 
     def test_time_that_no_process_uses_is_not_foreign(self):
         foreign = procfs.ForeignLoad({0}, [])
-        foreign.idle -= 1e6  # as if the core had never been idle
-        with mock.patch.object(procfs, "cpu_of_all", return_value=dict(foreign.seconds)):
+        foreign.idle += 1e6  # as if the core had never been idle
+        with (mock.patch.object(procfs, "cpu_of_all", return_value=dict(foreign.seconds)),
+              mock.patch.object(procfs, "stolen_seconds", return_value=foreign.stolen)):
             self.assertEqual(foreign.cores_used(0.0)[0], 0.0)
 
     def test_own_processes_are_not_foreign(self):
         foreign = procfs.ForeignLoad({0}, [os.getppid()])  # this process is of its family
-        foreign.idle -= 1e6
+        foreign.idle += 1e6
         later = {os.getpid(): foreign.seconds[os.getpid()] + 3.0,
                  os.getppid(): foreign.seconds[os.getppid()] + 3.0}
-        with mock.patch.object(procfs, "cpu_of_all", return_value=later):
+        with (mock.patch.object(procfs, "cpu_of_all", return_value=later),
+              mock.patch.object(procfs, "stolen_seconds", return_value=foreign.stolen)):
             self.assertEqual(foreign.cores_used(0.0)[0], 0.0)
 
     def test_core_list(self):
