@@ -80,6 +80,7 @@ task<void> session::serve_taker() {
     } catch (...) {
         error = std::current_exception();
     }
+    taken_over_.reset(); // what it has captured ends with it
     if (error) {
         (void)responder_.failure_of(error); // reported; or it is the end of the client, or of all
         wire_.stream().abort();

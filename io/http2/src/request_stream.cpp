@@ -39,7 +39,6 @@ void request_stream::begin(std::int32_t id) noexcept {
     external_ = {};
     answer_ = begun_answer_ = nullptr;
     trailers_ = {};
-    taken_over_.reset();
     written_ = sent_ = 0;
     patience_.reset();
     drop_until.reset();
@@ -69,7 +68,7 @@ task<void> request_stream::answer() {
             task<exchange_end> answering = responder_.answer();
             how = co_await answering.under(stop.token());
         }
-        if (taken_over_) {
+        if (how == exchange_end::handed_over) {
             task<exchange_end> taking = serve_taker();
             how = co_await taking.under(stop.token());
         }

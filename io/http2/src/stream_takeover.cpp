@@ -182,6 +182,7 @@ task<exchange_end> request_stream::serve_taker() {
     } catch (...) {
         error = std::current_exception();
     }
+    taken_over_.reset(); // what it has captured ends with it
     if (error) {
         (void)responder_.failure_of(error); // reported; or it is the end of the client, or of all
         co_return exchange_end::cut;

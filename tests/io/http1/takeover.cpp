@@ -3,6 +3,7 @@
 #include <rota/http/takeover.hpp>
 
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -230,6 +231,23 @@ TEST_CASE("a stop ends it, and the drain tells of itself first") {
     CHECK(s.ended());
     CHECK(s.metrics().connections_taken_over == 0);
     CHECK(s.metrics().connections_open == 0);
+}
+
+TEST_CASE("what a taker has captured ends with it, and not with its connection") {
+    std::weak_ptr<int> captured;
+    router made;
+    made.get("/echo", [&captured] {
+        auto mine = std::make_shared<int>(0);
+        captured = mine;
+        return response::upgrade(
+            "echo", [mine](takeover& client) -> task<void> { (void)co_await client.fill(); });
+    });
+    session_driver s(std::move(made));
+    CHECK(s.exchange(request_line("GET /echo")) == switched);
+    CHECK_FALSE(captured.expired());
+    s.exchange("x");
+    CHECK_FALSE(s.ended()); // it lets the client read the end
+    CHECK(captured.expired());
 }
 
 TEST_CASE("nothing is given away while the server drains") {

@@ -1,6 +1,7 @@
 #include "connection.hpp"
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -382,8 +383,11 @@ TEST_CASE("http2: what is not HTTP/2 ends the connection, or its stream") {
 
 TEST_CASE("http2: another protocol takes a stream over") {
     router made = routes();
-    made.get("/shout", [] {
-        return response::upgrade("shout", [](takeover& client) -> task<void> {
+    std::weak_ptr<int> captured;
+    made.get("/shout", [&captured] {
+        auto mine = std::make_shared<int>(0);
+        captured = mine;
+        return response::upgrade("shout", [mine](takeover& client) -> task<void> {
             while (auto line = co_await client.read_line()) {
                 const std::string loud = *line + "!\n";
                 co_await client.write(loud);
@@ -397,12 +401,14 @@ TEST_CASE("http2: another protocol takes a stream over") {
     CHECK(c.answers[1].get(":status") == "200");
     CHECK(c.answers[1].get("upgrade").empty());
     CHECK(c.metrics().connections_taken_over == 1);
+    CHECK_FALSE(captured.expired());
     c.content(1, "hel");
     c.content(1, "lo\n");
     CHECK(c.answers[1].content == "hello!\n");
     c.content(1, "", true);
     CHECK(c.answers[1].ended);
     CHECK(c.metrics().connections_taken_over == 0);
+    CHECK(captured.expired()); // what the taker has captured ends with it
     c.ask(3, asking("GET", "/shout"));
     CHECK(c.answers[3].get(":status") == "426");
     CHECK(c.goaway() == -1);
