@@ -110,9 +110,9 @@ class ForeignLoad:
     """What others do on `cores` from now on, while servers of these pids are measured.
 
     Two figures are never too small: the time that the cores were not idle, less what was asked
-    for; and the CPU time of all other processes, and of other machines. The kernel counts both with errors of their own:
-    an interrupt of an idle core is nobody's, and idle time is not to the microsecond. So the
-    smaller is it.
+    for; and the CPU time of all other processes, and of other machines (steal). The kernel counts
+    both with errors of their own: an interrupt of an idle core is nobody's, and idle time is not
+    to the microsecond. So the smaller is it.
     """
 
     def __init__(self, cores, pids):
