@@ -217,7 +217,12 @@ int snapshot::prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
                              EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int seal) noexcept {
     try {
         auto* const self = static_cast<snapshot*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
-        return self->tickets_->prepare(name, iv, cipher, mac, seal != 0);
+        const int known = self->tickets_->prepare(name, iv, cipher, mac, seal != 0);
+        // A client of TLS 1.3 uses a ticket once (RFC 8446, appendix C.4), and gets the next: which
+        // also acknowledges its part of the handshake, for which it may wait with its request.
+        constexpr int good_but_to_be_renewed = 2;
+        const bool once = seal == 0 && known == 1 && SSL_version(ssl) == TLS1_3_VERSION;
+        return once ? good_but_to_be_renewed : known;
     } catch (const std::exception&) { // no memory, or no randomness
         ERR_clear_error();
         return seal != 0 ? -1 : 0;

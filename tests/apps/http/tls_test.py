@@ -4,6 +4,7 @@
 usage: tls_test.py <rota-http> [options of rota-http...]
 """
 
+import os
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ import ssl
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from https_server import GET, MADE, Https
 from programs import PATIENCE_S, Program, check, equal, eventually, run_tests
@@ -113,6 +115,18 @@ def test_sessions_are_resumed(program, options):
         server.wait_for("certificates have been read again")
         again = server.s_client("-tls1_3", "-sess_in", kept, send=CLOSING)
         check("Reused, TLSv1.3" in again, "after new certificates, too")
+
+
+def test_each_resumed_session_brings_the_ticket_of_the_next(program, options):
+    with Https(program, *options) as server:
+        tickets = [MADE.path(f"ticket-{i}") for i in range(4)]
+        server.s_client("-tls1_3", "-sess_out", tickets[0], send=CLOSING)
+        for used, fresh in zip(tickets, tickets[1:]):
+            said = server.s_client("-tls1_3", "-sess_in", used, "-sess_out", fresh, send=CLOSING)
+            check("Reused, TLSv1.3" in said, said)
+            check(os.path.exists(fresh), "a client that uses a ticket once has none for the next")
+        contents = {Path(ticket).read_bytes() for ticket in tickets}
+        equal(len(contents), len(tickets), "tickets that differ")
 
 
 def test_tickets_are_shared_by_a_file(program, options):
