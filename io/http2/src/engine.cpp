@@ -1,8 +1,13 @@
 #include "engine.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
+
+#include <rota/detail/frame_pool.hpp>
 
 #include "answer_fields.hpp"
 
@@ -14,6 +19,55 @@ constexpr std::size_t default_window = 65'535;
 struct option_end {
     void operator()(nghttp2_option* of) const noexcept { nghttp2_option_del(of); }
 };
+
+// What nghttp2 keeps of a stream lasts as long as the stream's frames do, and comes from where they
+// come from. It gives memory back without its size, which therefore stands in front.
+
+constexpr std::size_t size_bytes = alignof(std::max_align_t);
+
+std::size_t size_of(const void* memory) noexcept {
+    std::size_t bytes = 0;
+    std::memcpy(&bytes, static_cast<const char*>(memory) - size_bytes, sizeof bytes);
+    return bytes;
+}
+
+void* allocate(std::size_t bytes, void* /*user*/) noexcept {
+    if (bytes > std::numeric_limits<std::size_t>::max() - size_bytes)
+        return nullptr;
+    try {
+        void* const block = frame_pool::allocate(size_bytes + bytes);
+        std::memcpy(block, &bytes, sizeof bytes);
+        return static_cast<char*>(block) + size_bytes;
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+void deallocate(void* memory, void* /*user*/) noexcept {
+    if (memory != nullptr)
+        frame_pool::deallocate(static_cast<char*>(memory) - size_bytes,
+                               size_bytes + size_of(memory));
+}
+
+void* allocate_zeros(std::size_t count, std::size_t each, void* user) noexcept {
+    if (each != 0 && count > std::numeric_limits<std::size_t>::max() / each)
+        return nullptr;
+    void* const memory = allocate(count * each, user);
+    return memory == nullptr ? nullptr : std::memset(memory, 0, count * each);
+}
+
+void* reallocate(void* memory, std::size_t bytes, void* user) noexcept {
+    void* const larger = allocate(bytes, user);
+    if (larger == nullptr || memory == nullptr)
+        return larger;
+    std::memcpy(larger, memory, std::min(bytes, size_of(memory)));
+    deallocate(memory, user);
+    return larger;
+}
+
+nghttp2_mem pooled() noexcept {
+    return {nullptr, allocate, deallocate, allocate_zeros, reallocate};
+}
 
 /// What is counted here need not be counted there.
 std::unique_ptr<nghttp2_option, option_end> make_options() {
@@ -38,7 +92,8 @@ std::unique_ptr<nghttp2_option, option_end> make_options() {
 engine::engine(engine_events& events, const server_limits& limits) : events_(events) {
     const auto options = make_options();
     nghttp2_session* made = nullptr;
-    check(nghttp2_session_server_new2(&made, callbacks_of_all(), this, options.get()));
+    nghttp2_mem memory = pooled(); // of which it keeps a copy
+    check(nghttp2_session_server_new3(&made, callbacks_of_all(), this, options.get(), &memory));
     session_.reset(made);
     submit_settings(limits);
 }
