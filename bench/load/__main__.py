@@ -116,6 +116,8 @@ def generator_of(workload, options):
         return str(pace_of(options))
     if workload.over in MESSAGES:
         return str(pace_of(options).with_name("rota-sockets"))
+    if workload.resumed:
+        return "python3"
     return "h2load" if workload.over in STREAMS else "wrk"
 
 

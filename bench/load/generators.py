@@ -1,11 +1,12 @@
 """The programs that make the load: wrk and h2load as fast as answers come, rota-pace at a constant
-rate, rota-sockets over WebSockets."""
+rate, rota-sockets over WebSockets, resume.py with connections that are resumed."""
 
 import json
 import os
 import re
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -146,6 +147,20 @@ def run_sockets(program, server, workload, seconds, cores, prefix):
     )
 
 
+def run_resume(server, workload, seconds, cores, prefix):
+    command = [sys.executable, str(Path(__file__).with_name("resume.py"))]
+    command += [server.port_of(workload), server.path(workload), workload.connections, seconds]
+    output, used = run([*prefix, *map(str, command)], cores, seconds)
+    told = json.loads(output)
+    return Load(
+        answers=told["count"] + workload.connections,  # the first of each has none to resume
+        requests=told["count"],
+        requests_per_second=told["rate"],
+        **{key: told[key] for key in ("p50_us", "p99_us", "p999_us", "max_us", "errors")},
+        cpu_seconds=used,
+    )
+
+
 def pace_command(program, server, workload, seconds):
     command = [str(program), "--url", server.url(workload), "--connections", workload.connections]
     command += ["--rate", f"{workload.rate:.1f}", "--seconds", seconds]
@@ -186,6 +201,8 @@ def apply(server, workload, seconds, settings, prefix=()):
         if workload.over in MESSAGES:
             program, cores = settings.pace.with_name("rota-sockets"), settings.load_cores
             return run_sockets(program, server, workload, seconds, cores, prefix)
+        if workload.resumed:
+            return run_resume(server, workload, seconds, settings.load_cores, prefix)
         closed_loop = run_h2load if workload.over in STREAMS else run_wrk
         return closed_loop(server, workload, seconds, settings.load_cores, prefix)
     except BenchError as error:

@@ -41,6 +41,7 @@ class Workload:
     over: str = H1
     upload: int = 0  # bytes that each request brings along, to be sent back
     close: bool = False  # a connection for each request
+    resumed: bool = False  # and its session is that of the one before
     paced: bool = False  # requests come at a constant rate, instead of when answers have come
     rate: float = 0  # that rate, a second; 0: a share of what the baseline can do
     heavy: Heavy | None = None
@@ -105,6 +106,9 @@ NAMED = {
     "tls-json": Workload(64, over=TLS, path="/json", label="TLS, JSON"),
     "tls-1m": Workload(16, over=TLS, path="/1m", label="TLS, 1 MiB"),
     "tls-accept": Workload(64, over=TLS, close=True, label="TLS, a full handshake per request"),
+    "tls-resume": Workload(
+        8, over=TLS, close=True, resumed=True, label="TLS, a resumed handshake per request"
+    ),
     "h2c": Workload(64, depth=32, over=H2C, label="HTTP/2 in clear"),
     "h2c-16k": Workload(64, depth=32, over=H2C, path="/16k", label="HTTP/2 in clear, 16 KiB"),
     "h2": Workload(64, depth=32, over=H2, label="HTTP/2"),
