@@ -87,8 +87,10 @@ void postgres_table::load_jobs(const postgres_result& rows,
             key = '\0' + std::to_string(job.id); // not asked for: one that no other has
         }
         rows_.insert(job, std::move(key), std::string(rows.text(i, 15)));
-        rows_.update(job, rows.text(i, 12));
-        rows_.set_error(job, rows.text(i, 16));
+        if (!rows.is_null(i, 12))
+            rows_.update(job, rows.text(i, 12));
+        if (!rows.is_null(i, 16))
+            rows_.set_error(job, rows.text(i, 16));
     }
 }
 
