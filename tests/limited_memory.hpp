@@ -24,12 +24,12 @@ inline void* allocate(std::size_t bytes) noexcept {
 
 // Not inlined: GCC would take free() for the wrong counterpart of a call of new.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
-    if (void* const memory = test::allocate(bytes))
+    if (void* const memory = ::test::allocate(bytes))
         return memory;
     throw std::bad_alloc();
 }
 void* operator new(std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
-    return test::allocate(bytes);
+    return ::test::allocate(bytes);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t /*unused*/) noexcept {

@@ -51,7 +51,7 @@ endpoint crowded_name() {
 }
 
 /// TCP, where a connect is under way, and a Unix socket, where the kernel waits for room first.
-endpoint each_kind() { return GENERATE(endpoint::ip("127.0.0.1", 0), crowded_name()); }
+endpoint each_address() { return GENERATE(endpoint::ip("127.0.0.1", 0), crowded_name()); }
 
 task<bool> cancelled_connect(context* ctx, endpoint to) {
     try {
@@ -76,7 +76,7 @@ TEST_CASE("a refused connect says so") {
 
 TEST_CASE("a connect that nobody answers ends at its deadline") {
     context ctx(options_for(each_combination()));
-    const full_house full(each_kind());
+    const full_house full(each_address());
     const std::size_t before = open_descriptors();
     const auto until = std::chrono::steady_clock::now() + 30ms;
     CHECK(ctx.block_on(error_of_connect(&ctx, full.listening.where(), until)) == ETIMEDOUT);
@@ -86,7 +86,7 @@ TEST_CASE("a connect that nobody answers ends at its deadline") {
 
 TEST_CASE("a connect that nobody answers ends when its routine is stopped") {
     context ctx(options_for(each_combination()));
-    const full_house full(each_kind());
+    const full_house full(each_address());
     std::atomic<bool> cancelled = false;
     const rota::routine_ptr r =
         ctx.workers().spawn(record_cancelled(&ctx, full.listening.where(), &cancelled));

@@ -25,8 +25,6 @@ namespace rota::io::test {
 
 using namespace std::chrono_literals;
 
-inline constexpr auto never = std::chrono::steady_clock::time_point::max();
-
 inline reactor_options small_options() {
     reactor_options o;
     o.receive_buffers = 4;

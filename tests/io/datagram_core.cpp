@@ -38,7 +38,7 @@ datagram_socket stray(context& ctx, std::size_t index = 0) {
 }
 
 template <class F>
-std::pair<int, std::string> error_of(F&& call) {
+std::pair<int, std::string> refusal_of(F&& call) {
     try {
         call();
     } catch (const std::system_error& e) {
@@ -55,7 +55,7 @@ std::pair<int, std::string> error_of_bind(context& ctx, const endpoint& at,
     constexpr auto bind = [](context* c, endpoint where, datagram_options o) -> task<void> {
         static_cast<void>(co_await datagram_socket::bind(*c, where, o));
     };
-    return error_of([&] { ctx.block_on(bind(&ctx, at, options)); });
+    return refusal_of([&] { ctx.block_on(bind(&ctx, at, options)); });
 }
 
 bool contains(const std::string& text, std::string_view what) {
@@ -105,16 +105,16 @@ TEST_CASE("a socket that outlives its context is dead") {
     }
     CHECK(s->native_handle() == -1);
     CHECK(!s->queue("127.0.0.1:9", "x"));
-    CHECK(error_of([&] { static_cast<void>(s->home()); }).first == ECONNABORTED);
-    CHECK(error_of([&] { static_cast<void>(s->local()); }).first == EBADF);
-    CHECK(error_of([&] { static_cast<void>(s->try_receive()); }).first == ECONNABORTED);
+    CHECK(refusal_of([&] { static_cast<void>(s->home()); }).first == ECONNABORTED);
+    CHECK(refusal_of([&] { static_cast<void>(s->local()); }).first == EBADF);
+    CHECK(refusal_of([&] { static_cast<void>(s->try_receive()); }).first == ECONNABORTED);
     CHECK(s->counts().missed == 0);
     s->drain();
     s->drain_on({});
     context another(options_for(how));
     const auto ask = [&](auto call) {
         const auto body = [&]() -> task<void> { co_await call(); };
-        return error_of([&] { another.block_on(body); }).first;
+        return refusal_of([&] { another.block_on(body); }).first;
     };
     CHECK(ask([&] { return s->receive(); }) == ECONNABORTED);
     CHECK(ask([&] { return s->ready(); }) == ECONNABORTED);

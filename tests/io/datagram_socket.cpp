@@ -34,15 +34,6 @@ namespace {
 
 auto soon(std::chrono::nanoseconds length) { return std::chrono::steady_clock::now() + length; }
 
-task<int> error_of(task<void> failing) {
-    try {
-        co_await std::move(failing);
-        co_return 0;
-    } catch (const std::system_error& e) {
-        co_return e.code().value();
-    }
-}
-
 } // namespace
 
 TEST_CASE("datagrams come in batches, in order, each with its sender") {

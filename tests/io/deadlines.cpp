@@ -23,7 +23,7 @@ namespace {
 constexpr auto a_moment = 20ms; // passes, since nobody reads
 constexpr auto for_ever = 1h;   // does not pass
 
-auto soon(std::chrono::nanoseconds length) { return std::chrono::steady_clock::now() + length; }
+auto after(std::chrono::nanoseconds length) { return std::chrono::steady_clock::now() + length; }
 
 template <class T>
 task<bool> is_late(task<T> waiting) {
@@ -35,21 +35,12 @@ task<bool> is_late(task<T> waiting) {
     }
 }
 
-task<int> error_of(task<void> failing) {
-    try {
-        co_await std::move(failing);
-        co_return 0;
-    } catch (const std::system_error& e) {
-        co_return e.code().value();
-    }
-}
-
 /// Writes until the peer, which does not read, has no room; all that was queued.
 task<std::string> fill_up(connection* c) {
     std::string queued;
     for (int i = 0;; ++i) {
         const std::string piece = std::to_string(i) + pattern(30'000);
-        if (co_await is_late(c->write(piece, soon(a_moment))))
+        if (co_await is_late(c->write(piece, after(a_moment))))
             co_return queued;
         queued += piece;
     }
@@ -71,20 +62,20 @@ task<void> write_in_pieces(connection c, told* out) {
     out->queued = co_await fill_up(&c);
     // The kernel may find room for more meanwhile: then that is filled, too; and below each is
     // written, or it is not.
-    while (!co_await is_late(c.flush(soon(a_moment)))) {
+    while (!co_await is_late(c.flush(after(a_moment)))) {
         const std::string more = co_await fill_up(&c);
         out->queued += more;
     }
-    if (!co_await is_late(c.write("y", soon(-1h))))
+    if (!co_await is_late(c.write("y", after(-1h))))
         out->queued += "y";
-    if (!co_await is_late(c.write_line("z", soon(a_moment))))
+    if (!co_await is_late(c.write_line("z", after(a_moment))))
         out->queued += "z\n";
     const std::vector<std::string_view> pieces{"1", "2"};
-    if (!co_await is_late(c.write_all(pieces, soon(a_moment))))
+    if (!co_await is_late(c.write_all(pieces, after(a_moment))))
         out->queued += "12";
     out->late.set_value();
-    co_await c.write("end", soon(for_ever));
-    co_await c.flush(soon(for_ever));
+    co_await c.write("end", after(for_ever));
+    co_await c.flush(after(for_ever));
     const send_progress progress = c.progress();
     expect(progress.taken + progress.left == out->queued.size() + 3, "all of it is counted");
 }
@@ -122,13 +113,13 @@ const std::string& too_much() {
 task<void> be_cut(connection c, bool own, std::promise<void>* late) {
     const std::string& all = too_much();
     if (own) {
-        expect(co_await is_late(c.write(all, soon(a_moment))), "it is too much");
+        expect(co_await is_late(c.write(all, after(a_moment))), "it is too much");
     } else {
         task<void> limited = rota::with_timeout(a_moment, c.write(all));
         expect(co_await is_late(std::move(limited)), "it is too much");
     }
     late->set_value(); // the peer makes room
-    for (const deadline until : {deadline(), deadline(soon(for_ever))}) {
+    for (const deadline until : {deadline(), deadline(after(for_ever))}) {
         expect(co_await error_of(c.write("more", until)) == ECANCELED, "nothing may follow");
         expect(co_await error_of(c.write_owned("more", until)) == ECANCELED, "nor owned");
         expect(co_await error_of(c.write_line("more", until)) == ECANCELED, "nor a line");
@@ -165,7 +156,7 @@ TEST_CASE("a stop ends what waits for room with a deadline") {
     constexpr auto body = [](connection c) -> task<void> {
         const std::string piece = pattern(30'000);
         for (;;)
-            co_await c.write(piece, soon(for_ever));
+            co_await c.write(piece, after(for_ever));
     };
     const wired w = wire(ctx, body);
     await_blocked(ctx, "wired", "stream::write");
@@ -181,16 +172,16 @@ TEST_CASE("an accept ends at its deadline, and loses nobody") {
     constexpr auto body = [](context* c, std::promise<endpoint>* where) -> task<void> {
         rota::routine& self = co_await rota::current_routine;
         listener l(*c, self.home(), endpoint::ip("127.0.0.1", 0));
-        expect(co_await is_late(l.accept(soon(a_moment))), "nobody has come");
-        expect(co_await is_late(l.ready(soon(a_moment))), "nobody has come");
+        expect(co_await is_late(l.accept(after(a_moment))), "nobody has come");
+        expect(co_await is_late(l.ready(after(a_moment))), "nobody has come");
         where->set_value(l.local());
-        for (const deadline until : {deadline(soon(for_ever)), deadline()}) {
+        for (const deadline until : {deadline(after(for_ever)), deadline()}) {
             accepted_socket s = co_await l.accept(until);
             connection client = adopt(*c, std::move(s), rota::assignment(self.home()));
             co_await client.write("hello");
         }
         accepted_socket late_one = co_await l.accept();
-        expect(co_await is_late(l.accept(soon(-1h))), "nobody else has come");
+        expect(co_await is_late(l.accept(after(-1h))), "nobody else has come");
     };
     std::promise<endpoint> told_where;
     const rota::routine_ptr r = ctx.workers().spawn(body(&ctx, &told_where), {.name = "acceptor"});

@@ -9,15 +9,15 @@
 namespace rota::io::test {
 namespace {
 
-std::atomic<failing_accept*> present{nullptr};
+std::atomic<failing_accept*> present_accept{nullptr};
 
 } // namespace
 
 failing_accept::failing_accept(std::initializer_list<int> errors) : errors_(errors) {
-    present = this;
+    present_accept = this;
 }
 
-failing_accept::~failing_accept() { present = nullptr; }
+failing_accept::~failing_accept() { present_accept = nullptr; }
 
 bool failing_accept::all_failed() const {
     const std::lock_guard guard(lock_);
@@ -43,7 +43,7 @@ int __real_accept4(int fd, sockaddr* address, socklen_t* length, int flags);
 int __wrap_accept4(int fd, sockaddr* address, socklen_t* length, int flags);
 
 int __wrap_accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
-    rota::io::test::failing_accept* const watch = rota::io::test::present;
+    rota::io::test::failing_accept* const watch = rota::io::test::present_accept;
     if (watch == nullptr)
         return __real_accept4(fd, address, length, flags);
     const int wanted = watch->next();

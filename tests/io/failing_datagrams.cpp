@@ -7,17 +7,17 @@
 namespace rota::io::test {
 namespace {
 
-std::atomic<failing_datagrams*> present{nullptr};
+std::atomic<failing_datagrams*> present_datagrams{nullptr};
 
 } // namespace
 
 failing_datagrams::failing_datagrams(std::initializer_list<int> receive_errors,
                                      std::initializer_list<int> send_errors)
     : receive_errors_(receive_errors), send_errors_(send_errors) {
-    present = this;
+    present_datagrams = this;
 }
 
-failing_datagrams::~failing_datagrams() { present = nullptr; }
+failing_datagrams::~failing_datagrams() { present_datagrams = nullptr; }
 
 bool failing_datagrams::all_failed() const {
     const std::lock_guard guard(lock_);
@@ -60,7 +60,7 @@ int __wrap_recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* l
 int __wrap_sendmmsg(int fd, mmsghdr* all, unsigned count, int flags);
 
 int __wrap_recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* limit) {
-    rota::io::test::failing_datagrams* const watch = rota::io::test::present;
+    rota::io::test::failing_datagrams* const watch = rota::io::test::present_datagrams;
     if (const int error = watch != nullptr ? watch->next_receive() : 0; error != 0) {
         errno = error;
         return -1;
@@ -69,7 +69,7 @@ int __wrap_recvmmsg(int fd, mmsghdr* all, unsigned count, int flags, timespec* l
 }
 
 int __wrap_sendmmsg(int fd, mmsghdr* all, unsigned count, int flags) {
-    rota::io::test::failing_datagrams* const watch = rota::io::test::present;
+    rota::io::test::failing_datagrams* const watch = rota::io::test::present_datagrams;
     if (const int error = watch != nullptr ? watch->next_send(all) : 0; error != 0) {
         errno = error;
         return -1;

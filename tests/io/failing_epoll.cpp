@@ -9,13 +9,13 @@
 namespace rota::io::test {
 namespace {
 
-std::atomic<failing_epoll*> present{nullptr};
+std::atomic<failing_epoll*> present_epoll{nullptr};
 
 } // namespace
 
-failing_epoll::failing_epoll(int others) : left_(others) { present = this; }
+failing_epoll::failing_epoll(int others) : left_(others) { present_epoll = this; }
 
-failing_epoll::~failing_epoll() { present = nullptr; }
+failing_epoll::~failing_epoll() { present_epoll = nullptr; }
 
 } // namespace rota::io::test
 
@@ -26,7 +26,7 @@ int __real_epoll_ctl(int epoll, int what, int fd, epoll_event* event);
 int __wrap_epoll_ctl(int epoll, int what, int fd, epoll_event* event);
 
 int __wrap_epoll_ctl(int epoll, int what, int fd, epoll_event* event) {
-    rota::io::test::failing_epoll* const watch = rota::io::test::present;
+    rota::io::test::failing_epoll* const watch = rota::io::test::present_epoll;
     if (watch == nullptr || !watch->fails())
         return __real_epoll_ctl(epoll, what, fd, event);
     errno = ENOMEM;

@@ -20,6 +20,9 @@
 
 namespace rota::io::test {
 
+/// Until when a turn may wait.
+inline constexpr auto never = std::chrono::steady_clock::time_point::max();
+
 /// What a fake_read_backend has seen, and what it will answer. Outlives it.
 struct read_script {
     std::mutex lock;

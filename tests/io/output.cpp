@@ -25,8 +25,6 @@ using namespace rota::io::test;
 
 namespace {
 
-constexpr auto never = std::chrono::steady_clock::time_point::max();
-
 /// An output over fake backends; the inline scheduler's worker is its home.
 struct set_up final : output::owner {
     set_up(std::size_t high = 1000, std::size_t low = 100)

@@ -35,7 +35,7 @@ struct output_driver : output::owner {
         for (int i = 0; i < 3; ++i) {
             scheduler.run();
             sender.flush();
-            poller.turn(std::chrono::steady_clock::time_point::max(), false);
+            poller.turn(never, false);
         }
         scheduler.run();
     }

@@ -17,8 +17,8 @@ using namespace rota::io::test;
 
 namespace {
 
-struct set_up final : output_driver {
-    explicit set_up(std::size_t high = 1 << 20) : output_driver(high) {
+struct files_set_up final : output_driver {
+    explicit files_set_up(std::size_t high = 1 << 20) : output_driver(high) {
         writes.look = [this](const send_request& r) { more.push_back(r.more != 0); };
     }
     bool peer_sees_end() const {
@@ -32,7 +32,7 @@ struct set_up final : output_driver {
 } // namespace
 
 TEST_CASE("a file keeps its place among strings") {
-    set_up s;
+    files_set_up s;
     const temporary_file f("file");
     CHECK(s.out.queue_file({}, f.slice(0, 1), true, false, false));
     CHECK(s.out.queue("a", true));
@@ -53,7 +53,7 @@ TEST_CASE("a file keeps its place among strings") {
 }
 
 TEST_CASE("a file goes on where its socket was full") {
-    set_up s;
+    files_set_up s;
     const std::string bytes(600'000, 'x');
     const temporary_file f(bytes);
     s.writes.results = {2, -EAGAIN, 3, 1000, -EAGAIN, 262'144, -EINTR, -ENOBUFS};
@@ -70,7 +70,7 @@ TEST_CASE("a file goes on where its socket was full") {
 }
 
 TEST_CASE("the file is let go when it is sent, or when the output fails") {
-    set_up s;
+    files_set_up s;
     const std::size_t before = open_descriptors();
     {
         const temporary_file f("file");
@@ -89,7 +89,7 @@ TEST_CASE("the file is let go when it is sent, or when the output fails") {
 }
 
 TEST_CASE("a file counts as queued") {
-    set_up s(10);
+    files_set_up s(10);
     const temporary_file f("0123456789");
     CHECK_FALSE(s.out.queue_file("x", f.slice(), true, false, false));
     CHECK(s.out.progress().left == 0);
@@ -102,7 +102,7 @@ TEST_CASE("a file counts as queued") {
 }
 
 TEST_CASE("a file that has become shorter ends the connection") {
-    set_up s;
+    files_set_up s;
     const temporary_file f("0123456789");
     const file_slice whole = f.slice();
     f.cut(4);
@@ -119,7 +119,7 @@ TEST_CASE("a file that has become shorter ends the connection") {
 TEST_CASE("a file that has changed while it waited is not sent to its end") {
     const bool last = true;
     SECTION("when its socket was full") {
-        set_up s;
+        files_set_up s;
         const temporary_file f("0123456789");
         file_slice whole = f.slice();
         whole.facts.modified_ns -= 1;
@@ -134,7 +134,7 @@ TEST_CASE("a file that has changed while it waited is not sent to its end") {
     }
     SECTION("when something was in front of it, or a part of it has left") {
         for (const bool waited : {false, true}) {
-            set_up s;
+            files_set_up s;
             const temporary_file f("0123456789");
             file_slice whole = f.slice();
             whole.facts.modified_ns -= 1;
@@ -149,7 +149,7 @@ TEST_CASE("a file that has changed while it waited is not sent to its end") {
 }
 
 TEST_CASE("a file that cannot be read ends the connection") {
-    set_up s;
+    files_set_up s;
     const temporary_file f("0123456789");
     s.writes.results = {5, -EIO};
     CHECK(s.out.queue_file("head ", f.slice(), true, false, false));

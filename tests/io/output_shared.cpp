@@ -20,8 +20,8 @@ using namespace rota::io::test;
 
 namespace {
 
-struct set_up final : output_driver {
-    explicit set_up(std::size_t high = 1 << 20) : output_driver(high) {
+struct shared_set_up final : output_driver {
+    explicit shared_set_up(std::size_t high = 1 << 20) : output_driver(high) {
         writes.look = [this](const send_request& r) {
             for (std::size_t i = 0; i < r.message.msg_iovlen; ++i)
                 from.push_back(r.message.msg_iov[i].iov_base);
@@ -34,7 +34,7 @@ struct set_up final : output_driver {
 } // namespace
 
 TEST_CASE("shared bytes keep their place, and go in one send with what is around them") {
-    set_up s;
+    shared_set_up s;
     const watched w("shared");
     CHECK(s.out.queue("a", true));
     CHECK(s.out.queue_shared("b", w.bytes, false));
@@ -55,7 +55,7 @@ TEST_CASE("shared bytes keep their place, and go in one send with what is around
 }
 
 TEST_CASE("shared bytes are held until the last of them has been sent") {
-    set_up s;
+    shared_set_up s;
     const watched first("first");
     const watched second("second");
     s.writes.results = {2, 4, -EAGAIN, -EINTR, -ENOBUFS};
@@ -82,7 +82,7 @@ TEST_CASE("shared bytes are held until the last of them has been sent") {
 }
 
 TEST_CASE("shared bytes are let go when the output fails") {
-    set_up s;
+    shared_set_up s;
     const watched sending("sending");
     const watched waiting("waiting");
     s.writes.results = {3, -EAGAIN};
@@ -97,7 +97,7 @@ TEST_CASE("shared bytes are let go when the output fails") {
     CHECK(waiting.holders() == 0);
     CHECK(s.writes.sent == "sen");
 
-    set_up reset;
+    shared_set_up reset;
     reset.writes.results = {-ECONNRESET};
     CHECK(reset.out.queue_shared("x", waiting.bytes, false));
     reset.run();
@@ -106,7 +106,7 @@ TEST_CASE("shared bytes are let go when the output fails") {
 }
 
 TEST_CASE("shared bytes count as queued") {
-    set_up s(10);
+    shared_set_up s(10);
     const watched w("0123456789");
     CHECK_FALSE(s.out.queue_shared("x", w.bytes, false));
     CHECK(s.out.progress().left == 0);
@@ -123,7 +123,7 @@ TEST_CASE("shared bytes count as queued") {
 }
 
 TEST_CASE("shared bytes stand among files") {
-    set_up s;
+    shared_set_up s;
     const watched w("shared");
     const temporary_file f("file");
     CHECK(s.out.queue_file("a", f.slice(), true, false, false));

@@ -22,7 +22,6 @@ using namespace rota::io::test;
 
 namespace {
 
-constexpr auto never = std::chrono::steady_clock::time_point::max();
 constexpr std::uint32_t seen_flags = completion_flags::more | completion_flags::cancel_seen;
 
 /// A read side over a script, and a worker that the test drives.

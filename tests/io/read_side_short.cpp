@@ -23,7 +23,6 @@ using ::test::allocations_left;
 
 namespace {
 
-constexpr auto never = std::chrono::steady_clock::time_point::max();
 constexpr int events = 5;
 
 /// Reaps what is for `workers` workers with room for `count` allocations, then with all that there

@@ -28,8 +28,6 @@ using namespace rota::io::test;
 
 namespace {
 
-constexpr auto never = std::chrono::steady_clock::time_point::max();
-
 /// A read side whose backends belong to their threads, and drivers that are stuck one after the
 /// other, each in the handler of a worker of its own.
 struct rings {

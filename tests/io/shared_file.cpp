@@ -33,14 +33,14 @@ task<void> read_one(file_slice* part, std::size_t piece) {
 }
 
 template <class T>
-T run(task<T> t) {
+T run_alone(task<T> t) {
     rota::inline_scheduler scheduler;
     return scheduler.run_task(std::move(t));
 }
 
-int error_of(task<void> t) {
+int code_of(task<void> t) {
     try {
-        run(std::move(t));
+        run_alone(std::move(t));
     } catch (const std::system_error& e) {
         return e.code().value();
     }
@@ -85,10 +85,10 @@ TEST_CASE("a file is read piece by piece, from memory or not") {
     for (const bool forgotten : {false, true}) {
         if (forgotten)
             f.forget();
-        CHECK((run(read_all(f.slice(), 65'536)) == bytes));
-        CHECK(run(read_all(f.slice(1000, 10), 3)) == bytes.substr(1000, 10));
+        CHECK((run_alone(read_all(f.slice(), 65'536)) == bytes));
+        CHECK(run_alone(read_all(f.slice(1000, 10), 3)) == bytes.substr(1000, 10));
     }
-    CHECK(run(read_all(f.slice(5, 0), 3)).empty());
+    CHECK(run_alone(read_all(f.slice(5, 0), 3)).empty());
     rota::runtime rt({.workers = 1});
     f.forget();
     CHECK((rt.block_on(read_all(f.slice(), 100'000)) == bytes));
@@ -97,24 +97,24 @@ TEST_CASE("a file is read piece by piece, from memory or not") {
 TEST_CASE("a file that changes cannot be read to its end") {
     const temporary_file f(pattern(1000));
     file_slice shrinks = f.slice();
-    run(read_one(&shrinks, 500));
+    run_alone(read_one(&shrinks, 500));
     f.cut(700);
-    CHECK(error_of(read_one(&shrinks, 500)) == ESTALE);
+    CHECK(code_of(read_one(&shrinks, 500)) == ESTALE);
     f.cut(1000);
     file_slice changes = f.slice();
     changes.facts.modified_ns -= 1;
-    run(read_one(&changes, 500));
-    CHECK(error_of(read_one(&changes, 500)) == ESTALE);
+    run_alone(read_one(&changes, 500));
+    CHECK(code_of(read_one(&changes, 500)) == ESTALE);
 }
 
 TEST_CASE("bytes are brought into memory") {
     const temporary_file f(pattern(200'000));
     file_slice part = f.slice();
     f.forget();
-    run(bring_in(&part));
+    run_alone(bring_in(&part));
     CHECK(is_in_memory(part));
     f.cut(10); // nothing to find there: sending it says so
-    run(bring_in(&part));
+    run_alone(bring_in(&part));
     part.size = 0;
     CHECK(is_in_memory(part));
 }

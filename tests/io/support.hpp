@@ -87,6 +87,16 @@ inline void expect(bool holds, std::string_view what) {
         throw std::logic_error("not so: " + std::string(what));
 }
 
+/// The errno value that it fails with, or 0.
+inline task<int> error_of(task<void> failing) {
+    try {
+        co_await std::move(failing);
+        co_return 0;
+    } catch (const std::system_error& e) {
+        co_return e.code().value();
+    }
+}
+
 /// Waits for the routine and rethrows what ended it.
 inline void finish(const routine_ptr& r) {
     r->wait_stopped();

@@ -12,16 +12,16 @@ using namespace rota::json;
 
 namespace {
 
-enum class color { red, green };
-constexpr auto json_names(color) {
-    return names<color>({{"red", color::red}, {"green", color::green}});
+enum class read_color { red, green };
+constexpr auto json_names(read_color) {
+    return names<read_color>({{"red", read_color::red}, {"green", read_color::green}});
 }
 
 struct item {
     std::string name;
     int count = 7;
     std::optional<double> weight;
-    color shade = color::red;
+    read_color shade = read_color::red;
 
     static constexpr auto json_members = members(
         member("name", &item::name, length(1, 5)),
@@ -77,7 +77,7 @@ TEST_CASE("a struct is read with all that is in it") {
     CHECK(found.items[0].name == "a\xc3\xa4");
     CHECK(found.items[0].count == 3);
     CHECK(found.items[0].weight == 1.5);
-    CHECK(found.items[0].shade == color::green);
+    CHECK(found.items[0].shade == read_color::green);
     CHECK(found.items[1].count == 7);
     CHECK_FALSE(found.items[1].weight);
     CHECK(found.labels == std::map<std::string, std::int8_t>{{"x y", -128}, {"z", 127}});

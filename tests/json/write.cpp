@@ -14,9 +14,9 @@ using namespace rota::json;
 
 namespace {
 
-enum class color { red, green };
-constexpr auto json_names(color) {
-    return names<color>({{"red", color::red}, {"green", color::green}});
+enum class written_color { red, green };
+constexpr auto json_names(written_color) {
+    return names<written_color>({{"red", written_color::red}, {"green", written_color::green}});
 }
 
 struct inner {
@@ -30,7 +30,7 @@ struct inner {
 struct outer {
     std::string text;
     double half = 0.5;
-    color shade = color::green;
+    written_color shade = written_color::green;
     inner nested;
     std::map<std::string, inner> map;
     std::vector<std::optional<int>> list;
@@ -63,5 +63,5 @@ TEST_CASE("numbers that JSON has not are null, an enum without a name is no JSON
     CHECK(to_text(0.1) == "0.1");
     CHECK(to_text(true) == "true");
     CHECK(to_text("text") == "\"text\"");
-    CHECK_THROWS_AS(to_text(static_cast<color>(7)), std::invalid_argument);
+    CHECK_THROWS_AS(to_text(static_cast<written_color>(7)), std::invalid_argument);
 }

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators_range.hpp>
 
 #include <rota/event.hpp>
 #include <rota/inline_scheduler.hpp>
@@ -34,8 +33,6 @@ struct opened_store {
 struct bench : private opened_store, public queue_bench {
     explicit bench(const std::string& name) : opened_store(name), queue_bench(opened) {}
 };
-
-std::string each_kind() { return GENERATE(from_range(store_kind::all())); }
 
 } // namespace
 

@@ -21,12 +21,12 @@ namespace {
 using keys = std::vector<std::string>;
 
 /// A service whose leases end in virtual time.
-struct bench {
-    explicit bench(store_limits limits = {}) : rows(limits) {
+struct service_bench {
+    explicit service_bench(store_limits limits = {}) : rows(limits) {
         ending = scheduler.spawn(served.end_leases(), {.name = "end of leases"});
         scheduler.run();
     }
-    ~bench() {
+    ~service_bench() {
         ending->request_stop();
         scheduler.run();
     }
@@ -66,7 +66,7 @@ struct bench {
         return r;
     }
     static task<void> until(rota::event* e) { co_await e->wait(); }
-    static task<void> take_into(bench* b, std::size_t max, std::chrono::milliseconds wait,
+    static task<void> take_into(service_bench* b, std::size_t max, std::chrono::milliseconds wait,
                                 keys* into, rota::event* gone) {
         task<std::vector<taken_job>> waiting =
             b->served.wait_for_jobs(b->queue, {max, 0}, wait, until(gone));
@@ -75,13 +75,13 @@ struct bench {
             into->push_back(job.key);
         into->emplace_back("end");
     }
-    static task<void> deliver(bench* b, std::string reaches, std::string is_lost) {
+    static task<void> deliver(service_bench* b, std::string reaches, std::string is_lost) {
         delivery sent(b->served, b->queue, {std::move(reaches)});
         sent.delivered();
         const delivery lost(b->served, b->queue, {std::move(is_lost)});
         co_return;
     }
-    static task<void> watch(bench* b, std::uint64_t after, int* ended) {
+    static task<void> watch(service_bench* b, std::uint64_t after, int* ended) {
         task<bool> waiting = b->served.wait_for_event(b->queue, after, 1min);
         const bool there = co_await std::move(waiting);
         *ended = there ? 1 : 2;
@@ -97,7 +97,7 @@ struct bench {
 } // namespace
 
 TEST_CASE("a queue that is watched is one object") {
-    bench b;
+    service_bench b;
     CHECK(b.served.open("q") == b.queue);
     CHECK(b.served.open("r") != b.queue);
 }
@@ -114,7 +114,7 @@ TEST_CASE("of too many queues those that nobody uses are let go") {
 }
 
 TEST_CASE("the time is the worker's") {
-    bench b;
+    service_bench b;
     CHECK(b.served.steady(b.now()) == b.scheduler.now());
     memory_store rows;
     const service real(rows);
@@ -125,7 +125,7 @@ TEST_CASE("the time is the worker's") {
 }
 
 TEST_CASE("leases end by themselves") {
-    bench b({.lease_ms = 30'000});
+    service_bench b({.lease_ms = 30'000});
     for (const char* key : {"1", "2", "3"})
         b.add(key);
     (void)b.take(1);
@@ -144,7 +144,7 @@ TEST_CASE("leases end by themselves") {
 }
 
 TEST_CASE("delays end by themselves") {
-    bench b;
+    service_bench b;
     keys got;
     rota::event gone;
     b.wait(1, 1min, &got, &gone);
@@ -156,19 +156,19 @@ TEST_CASE("delays end by themselves") {
 }
 
 TEST_CASE("jobs that could not be delivered go back") {
-    bench b;
+    service_bench b;
     b.add("1");
     b.add("2");
     std::vector<std::string> leases;
     for (const taken_job& job : b.take(2))
         leases.push_back(job.lease_id);
-    b.scheduler.run_task(bench::deliver(&b, leases[1], leases[0]));
+    b.scheduler.run_task(service_bench::deliver(&b, leases[1], leases[0]));
     CHECK(b.queued() == keys{"1"});
     CHECK(b.take(1).at(0).attempt == 2);
 }
 
 TEST_CASE("a consumer waits for at least one") {
-    bench b;
+    service_bench b;
     keys got;
     rota::event gone;
     b.wait(10, 1min, &got, &gone);
@@ -179,7 +179,7 @@ TEST_CASE("a consumer waits for at least one") {
 }
 
 TEST_CASE("consumers are served first come first served") {
-    bench b;
+    service_bench b;
     keys first;
     keys second;
     keys third;
@@ -203,7 +203,7 @@ TEST_CASE("consumers are served first come first served") {
 }
 
 TEST_CASE("who does not wait gets what is left behind those who do") {
-    bench b;
+    service_bench b;
     keys first;
     keys second;
     keys last;
@@ -221,7 +221,7 @@ TEST_CASE("who does not wait gets what is left behind those who do") {
 }
 
 TEST_CASE("a crowd that waits is served in order, and costs nothing while it waits") {
-    bench b;
+    service_bench b;
     constexpr int count = 600; // more than are asked for at once
     std::vector<keys> got(count);
     rota::event gone;
@@ -237,7 +237,7 @@ TEST_CASE("a crowd that waits is served in order, and costs nothing while it wai
 }
 
 TEST_CASE("a queue that is resumed serves those who wait") {
-    bench b;
+    service_bench b;
     keys got;
     rota::event gone;
     b.scheduler.run_task(b.rows.pause("q", true, b.now()));
@@ -250,7 +250,7 @@ TEST_CASE("a queue that is resumed serves those who wait") {
 }
 
 TEST_CASE("waiting ends without jobs") {
-    bench b;
+    service_bench b;
     keys got;
     rota::event gone;
     SECTION("after its time") {
@@ -282,7 +282,7 @@ TEST_CASE("waiting ends without jobs") {
 }
 
 TEST_CASE("a job that comes as the client goes stays as it was") {
-    bench b;
+    service_bench b;
     keys got;
     rota::event gone;
     b.wait(1, 1min, &got, &gone);
@@ -295,7 +295,7 @@ TEST_CASE("a job that comes as the client goes stays as it was") {
 }
 
 TEST_CASE("a cancelled consumer takes nothing") {
-    bench b;
+    service_bench b;
     keys got;
     rota::event gone;
     const rota::routine_ptr consumer = b.wait(1, 1min, &got, &gone);
@@ -308,9 +308,9 @@ TEST_CASE("a cancelled consumer takes nothing") {
 }
 
 TEST_CASE("events are waited for") {
-    bench b;
+    service_bench b;
     int ended = 0;
-    b.scheduler.spawn(bench::watch(&b, 0, &ended));
+    b.scheduler.spawn(service_bench::watch(&b, 0, &ended));
     b.scheduler.run();
     CHECK(ended == 0);
     SECTION("until there is one") {

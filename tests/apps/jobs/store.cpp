@@ -5,7 +5,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-#include <catch2/generators/catch_generators_range.hpp>
 
 #include "store_driver.hpp"
 
@@ -16,8 +15,6 @@ using namespace jobs;
 namespace {
 
 using keys = std::vector<std::string>;
-
-std::string each_kind() { return GENERATE(from_range(store_kind::all())); }
 
 keys keys_of(const std::vector<taken_job>& jobs) {
     keys result;

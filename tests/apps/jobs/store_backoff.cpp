@@ -5,7 +5,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-#include <catch2/generators/catch_generators_range.hpp>
 
 #include "store_driver.hpp"
 
@@ -17,8 +16,6 @@ using namespace jobs;
 namespace {
 
 using keys = std::vector<std::string>;
-
-std::string each_kind() { return GENERATE(from_range(store_kind::all())); }
 
 job_info the_job(store_driver& d, std::uint64_t id) {
     const auto job = d.wait(d.store().find(d.queue, id, d.now));

@@ -7,7 +7,6 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
-#include <catch2/generators/catch_generators_range.hpp>
 
 #include <rota/task_group.hpp>
 
@@ -21,8 +20,6 @@ using namespace jobs;
 namespace {
 
 using keys = std::vector<std::string>;
-
-std::string each_kind() { return GENERATE(from_range(store_kind::all())); }
 
 } // namespace
 

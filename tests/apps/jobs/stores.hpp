@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <unistd.h>
 
 #include <rota/inline_scheduler.hpp>
@@ -113,3 +115,6 @@ private:
 #endif
     std::unique_ptr<jobs::store> store_;
 };
+
+/// Runs the test case for every kind of store.
+inline std::string each_kind() { return GENERATE(from_range(store_kind::all())); }

@@ -18,7 +18,7 @@ std::optional<int> read_url(const char* url, pace::settings& into) {
 }
 
 /// `wrong` stands in place of one of the options that are needed, or is one more.
-void refuse(std::vector<const char*> wrong) {
+void refuse_arguments(std::vector<const char*> wrong) {
     const std::string_view name = wrong.front();
     wrong.insert(wrong.end(), {"--url", "http://a/"});
     if (name != "--connections")
@@ -69,18 +69,18 @@ TEST_CASE("settings: two streams") {
 }
 
 TEST_CASE("settings: wrong ones") {
-    refuse({"--connections", "0"});
-    refuse({"--rate", "0"});
-    refuse({"--rate", "-5"});
-    refuse({"--rate", "nan"});
-    refuse({"--rate", "inf"});
-    refuse({"--rate", "fast"});
-    refuse({"--seconds", "0"});
-    refuse({"--warmup", "-1"});
-    refuse({"--heavy", "/h"});
-    refuse({"--heavy-rate", "5"});
-    refuse({"--heavy", "h", "--heavy-connections", "5", "--heavy-rate", "5"});
-    refuse({"--nonsense"});
+    refuse_arguments({"--connections", "0"});
+    refuse_arguments({"--rate", "0"});
+    refuse_arguments({"--rate", "-5"});
+    refuse_arguments({"--rate", "nan"});
+    refuse_arguments({"--rate", "inf"});
+    refuse_arguments({"--rate", "fast"});
+    refuse_arguments({"--seconds", "0"});
+    refuse_arguments({"--warmup", "-1"});
+    refuse_arguments({"--heavy", "/h"});
+    refuse_arguments({"--heavy-rate", "5"});
+    refuse_arguments({"--heavy", "h", "--heavy-connections", "5", "--heavy-rate", "5"});
+    refuse_arguments({"--nonsense"});
     pace::settings asked;
     CHECK(read({"--url", "http://a/"}, asked) == 2);
     CHECK(read({"--help"}, asked) == 0);

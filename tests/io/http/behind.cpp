@@ -19,7 +19,7 @@ middleware marking(std::string with) {
     };
 }
 
-std::string ask(test::session_driver& client, const std::string& path) {
+std::string said_to(test::session_driver& client, const std::string& path) {
     const std::string answer = client.exchange("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
     return answer.substr(answer.find("\r\n\r\n") + 4);
 }
@@ -39,11 +39,11 @@ TEST_CASE("middleware is around one handler, whatever its shape, and within that
              behind(marking("a"), behind(marking("b"), [] { return response::text("c"); })))
         .get("/bare", [] { return response::text("bare"); });
     test::session_driver client(std::move(routes));
-    CHECK(ask(client, "/plain") == "all(one(plain))");
-    CHECK(ask(client, "/waiting") == "all(one(waiting))");
-    CHECK(ask(client, "/whole") == "all(one(whole))");
-    CHECK(ask(client, "/twice") == "all(a(b(c)))");
-    CHECK(ask(client, "/bare") == "all(bare)");
+    CHECK(said_to(client, "/plain") == "all(one(plain))");
+    CHECK(said_to(client, "/waiting") == "all(one(waiting))");
+    CHECK(said_to(client, "/whole") == "all(one(whole))");
+    CHECK(said_to(client, "/twice") == "all(a(b(c)))");
+    CHECK(said_to(client, "/bare") == "all(bare)");
 }
 
 } // namespace

@@ -9,10 +9,8 @@
 
 #include "field_list.hpp"
 
-namespace rota::http {
+namespace rota::http::fields {
 namespace {
-
-using namespace fields;
 
 using test::some_fields;
 
@@ -73,4 +71,4 @@ TEST_CASE("fields that are about one connection are known") {
 }
 
 } // namespace
-} // namespace rota::http
+} // namespace rota::http::fields

@@ -46,11 +46,11 @@ int status_for_host(const guard_options& options, std::string_view host) {
     return status_of(options, "GET /v1/a HTTP/1.1", "Host: " + std::string(host) + "\r\n");
 }
 
-constexpr std::string_view post = "POST /v1/a HTTP/1.1";
+constexpr std::string_view post_line = "POST /v1/a HTTP/1.1";
 constexpr std::string_view own = "Host: localhost:8080\r\n";
 
 int status_for_post(std::string_view fields) {
-    return status_of({}, post, std::string(own) + std::string(fields));
+    return status_of({}, post_line, std::string(own) + std::string(fields));
 }
 
 struct token_list {
@@ -143,9 +143,9 @@ TEST_CASE("pages of other origins change nothing") {
     CHECK(status_of({}, "HEAD /v1/a HTTP/1.1", foreign) == 200);
     CHECK(status_of({}, "OPTIONS /v1/a HTTP/1.1", foreign) == 204);
     // Where any Host will do, the page still has to be its own.
-    CHECK(status_of({.beyond_loopback = true}, post,
+    CHECK(status_of({.beyond_loopback = true}, post_line,
                     "Host: a.example\r\nOrigin: https://a.example\r\n") == 200);
-    CHECK(status_of({.beyond_loopback = true}, post,
+    CHECK(status_of({.beyond_loopback = true}, post_line,
                     "Host: a.example\r\nOrigin: https://b.example\r\n") == 403);
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("the answers say what is wrong") {
                                           "GET /v1/a HTTP/1.1", "Host: evil.example\r\n");
     CHECK(advised.ends_with("\r\n\r\nMisdirected Request: try --allowed-host\n"));
     const std::string foreign =
-        answer_to({}, post, std::string(own) + "Origin: null\r\nContent-Length: 0\r\n");
+        answer_to({}, post_line, std::string(own) + "Origin: null\r\nContent-Length: 0\r\n");
     CHECK(foreign.find("\r\n\r\nForbidden: this was sent by a page of another origin") !=
           std::string::npos);
 }
@@ -222,7 +222,7 @@ TEST_CASE("with tokens one of them is needed") {
     // A token helps against neither of the others.
     const std::string token = "Authorization: Bearer secret-1\r\n";
     CHECK(status_of(list.options, "GET /v1/a HTTP/1.1", "Host: evil.example\r\n" + token) == 421);
-    CHECK(status_of(list.options, post, std::string(own) + "Origin: null\r\n" + token) == 403);
+    CHECK(status_of(list.options, post_line, std::string(own) + "Origin: null\r\n" + token) == 403);
 }
 
 TEST_CASE("what a browser needs before it has a token") {

@@ -186,7 +186,7 @@ middleware notes(std::string name) {
 }
 
 /// "STATUS THROUGH ALLOW CONTENT", with "-" for a field that is not there.
-std::string ask(test::session_driver& client, std::string_view method, std::string_view path) {
+std::string told(test::session_driver& client, std::string_view method, std::string_view path) {
     const std::string answer = client.exchange(std::string(method) + ' ' + std::string(path) +
                                                " HTTP/1.1\r\nHost: a\r\n\r\n");
     const auto field = [&answer](std::string_view name) -> std::string {
@@ -217,24 +217,24 @@ TEST_CASE("a mounted router answers what is unknown under its prefix, and nothin
     test::session_driver s(std::move(routes));
     for (const char* path : {"/v1/", "/v1/none", "/v1/known/", "/v1/a/b?c", "/v1//", "/v1/%2F"}) {
         CAPTURE(path);
-        CHECK(ask(s, "GET", path).starts_with("404 i - no i /v1/"));
+        CHECK(told(s, "GET", path).starts_with("404 i - no i /v1/"));
     }
-    CHECK(ask(s, "GET", "/v1/known") == "200 i - ");
-    CHECK(ask(s, "GET", "/v1") == "200 i - ");
+    CHECK(told(s, "GET", "/v1/known") == "200 i - ");
+    CHECK(told(s, "GET", "/v1") == "200 i - ");
     for (const char* path : {"/v1", "/v1/known", "/v1/%6bnown"}) {
         CAPTURE(path);
-        CHECK(ask(s, "PUT", path).starts_with("405 i GET, HEAD, OPTIONS not so i"));
-        CHECK(ask(s, "OPTIONS", path) == "204 i GET, HEAD, OPTIONS ");
-        CHECK(ask(s, "HEAD", path) == "200 i - ");
+        CHECK(told(s, "PUT", path).starts_with("405 i GET, HEAD, OPTIONS not so i"));
+        CHECK(told(s, "OPTIONS", path) == "204 i GET, HEAD, OPTIONS ");
+        CHECK(told(s, "HEAD", path) == "200 i - ");
     }
-    CHECK(ask(s, "OPTIONS", "/v1/none") == "404 i - no i /v1/none");
-    CHECK(ask(s, "HEAD", "/v1/none") == "404 i - ");
+    CHECK(told(s, "OPTIONS", "/v1/none") == "404 i - no i /v1/none");
+    CHECK(told(s, "HEAD", "/v1/none") == "404 i - ");
     for (const char* path : {"/v1x", "/none", "/v", "//v1/none", "/v1%2Fnone", "/x/v1"}) {
         CAPTURE(path);
-        CHECK(ask(s, "GET", path) == "404 - - Not Found\n");
+        CHECK(told(s, "GET", path) == "404 - - Not Found\n");
     }
-    CHECK(ask(s, "PUT", "/") == "405 - GET, HEAD, OPTIONS Method Not Allowed\n");
-    CHECK(ask(s, "OPTIONS", "*") == "204 - GET, HEAD, OPTIONS ");
+    CHECK(told(s, "PUT", "/") == "405 - GET, HEAD, OPTIONS Method Not Allowed\n");
+    CHECK(told(s, "OPTIONS", "*") == "204 - GET, HEAD, OPTIONS ");
 }
 
 TEST_CASE("routers within routers answer for their own prefixes, or those around them do") {
@@ -247,14 +247,14 @@ TEST_CASE("routers within routers answer for their own prefixes, or those around
     router routes = speaking("o");
     routes.mount("/v1", std::move(v1)).use(notes("p")); // though it was mounted before
     test::session_driver s(std::move(routes));
-    CHECK(ask(s, "GET", "/none") == "404 op - no o /none");
-    CHECK(ask(s, "GET", "/v1/none") == "404 opv - no v /v1/none");
-    CHECK(ask(s, "GET", "/v1/jobs/none") == "404 opvj - no j /v1/jobs/none");
-    CHECK(ask(s, "GET", "/v1/jobs") == "405 opvj POST, OPTIONS not so j");
-    CHECK(ask(s, "GET", "/v1/quiet/none") == "404 opvq - no v /v1/quiet/none");
-    CHECK(ask(s, "PUT", "/v1/quiet/a") == "405 opvq GET, HEAD, OPTIONS not so v");
-    CHECK(ask(s, "GET", "/v1/quiet/a") == "200 opvq - ");
-    CHECK(ask(s, "OPTIONS", "*") == "204 op GET, HEAD, POST, OPTIONS ");
+    CHECK(told(s, "GET", "/none") == "404 op - no o /none");
+    CHECK(told(s, "GET", "/v1/none") == "404 opv - no v /v1/none");
+    CHECK(told(s, "GET", "/v1/jobs/none") == "404 opvj - no j /v1/jobs/none");
+    CHECK(told(s, "GET", "/v1/jobs") == "405 opvj POST, OPTIONS not so j");
+    CHECK(told(s, "GET", "/v1/quiet/none") == "404 opvq - no v /v1/quiet/none");
+    CHECK(told(s, "PUT", "/v1/quiet/a") == "405 opvq GET, HEAD, OPTIONS not so v");
+    CHECK(told(s, "GET", "/v1/quiet/a") == "200 opvq - ");
+    CHECK(told(s, "OPTIONS", "*") == "204 op GET, HEAD, POST, OPTIONS ");
 }
 
 TEST_CASE("a handler that is set after another router was mounted counts for that one, too") {
@@ -264,8 +264,8 @@ TEST_CASE("a handler that is set after another router was mounted counts for tha
     routes.mount("/v1", std::move(inner)).not_found(says("late", 404));
     routes.error([](int, std::string_view) { return response::text("late"); });
     test::session_driver s(std::move(routes));
-    CHECK(ask(s, "GET", "/v1/b") == "404 - - late /v1/b");
-    CHECK(ask(s, "PUT", "/v1/a") == "405 - GET, HEAD, OPTIONS late");
+    CHECK(told(s, "GET", "/v1/b") == "404 - - late /v1/b");
+    CHECK(told(s, "PUT", "/v1/a") == "405 - GET, HEAD, OPTIONS late");
 }
 
 TEST_CASE("a prefix with parameters: they have values where no route is found, too") {
@@ -283,11 +283,11 @@ TEST_CASE("a prefix with parameters: they have values where no route is found, t
     router routes;
     routes.mount("/of/{tenant}", std::move(tenant));
     test::session_driver s(std::move(routes));
-    CHECK(ask(s, "GET", "/of/ann/x") == "200 ann - ");
-    CHECK(ask(s, "GET", "/of/ann") == "404 ann - no such page of ann");
-    CHECK(ask(s, "GET", "/of/a%2Fb/x/y") == "404 a/b - no such page of a/b");
-    CHECK(ask(s, "PUT", "/of/ann/x") == "405 ann GET, HEAD, OPTIONS Method Not Allowed\n");
-    CHECK(ask(s, "GET", "/of//x") == "404 - - Not Found\n");
+    CHECK(told(s, "GET", "/of/ann/x") == "200 ann - ");
+    CHECK(told(s, "GET", "/of/ann") == "404 ann - no such page of ann");
+    CHECK(told(s, "GET", "/of/a%2Fb/x/y") == "404 a/b - no such page of a/b");
+    CHECK(told(s, "PUT", "/of/ann/x") == "405 ann GET, HEAD, OPTIONS Method Not Allowed\n");
+    CHECK(told(s, "GET", "/of//x") == "404 - - Not Found\n");
     router twice;
     twice.mount("/{tenant}", router());
     CHECK_THROWS_AS(router().mount("/{tenant}", std::move(twice)), std::invalid_argument);
@@ -304,11 +304,11 @@ TEST_CASE("where several routers have a path under their prefixes one of them co
         .mount("", speaking("e"))
         .mount("", speaking("f"));
     test::session_driver s(std::move(routes));
-    CHECK(ask(s, "GET", "/v1") == "404 op - no s /v1");
-    CHECK(ask(s, "PUT", "/v1/a") == "405 od GET, HEAD, OPTIONS not so d");
-    CHECK(ask(s, "GET", "/v2/a") == "404 oy - no y /v2/a");
-    CHECK(ask(s, "GET", "/v1/a/b") == "404 od - no d /v1/a/b");
-    CHECK(ask(s, "GET", "/") == "404 oe - no e /");
+    CHECK(told(s, "GET", "/v1") == "404 op - no s /v1");
+    CHECK(told(s, "PUT", "/v1/a") == "405 od GET, HEAD, OPTIONS not so d");
+    CHECK(told(s, "GET", "/v2/a") == "404 oy - no y /v2/a");
+    CHECK(told(s, "GET", "/v1/a/b") == "404 od - no d /v1/a/b");
+    CHECK(told(s, "GET", "/") == "404 oe - no e /");
 }
 
 TEST_CASE("a registered OPTIONS wins over the answer that routers have by themselves") {
@@ -317,7 +317,7 @@ TEST_CASE("a registered OPTIONS wins over the answer that routers have by themse
     router routes;
     routes.mount("/v1", std::move(inner));
     test::session_driver s(std::move(routes));
-    CHECK(ask(s, "OPTIONS", "/v1/a") == "200 - - mine /v1/a");
+    CHECK(told(s, "OPTIONS", "/v1/a") == "200 - - mine /v1/a");
 }
 
 TEST_CASE("only a plain handler without middleware is called directly") {

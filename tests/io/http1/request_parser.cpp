@@ -20,8 +20,8 @@ struct accepted {
     std::string_view expected;
 };
 
-const std::string post = "POST /p HTTP/1.1\r\nHost: a\r\n";
-const std::string chunked = post + "Transfer-Encoding: chunked\r\n\r\n";
+const std::string post_head = "POST /p HTTP/1.1\r\nHost: a\r\n";
+const std::string chunked_post = post_head + "Transfer-Encoding: chunked\r\n\r\n";
 
 const std::vector<accepted> good_requests{
     {"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n",
@@ -51,26 +51,26 @@ const std::vector<accepted> good_requests{
      " [Host|[2001:db8::1]]\n\nend\n"},
     {"GET / HTTP/1.1\r\nHost: a\r\nX: \xc3\xa9\tb\r\n\r\n",
      "GET / 1.1 host=a path=/ query= keep [Host|a] [X|\xc3\xa9\tb]\n\nend\n"},
-    {post + "Content-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: b\r\n\r\n",
+    {post_head + "Content-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: b\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep length=5 [Host|a] [Content-Length|5]\nhello\nend\n"
      "GET / 1.1 host=b path=/ query= keep [Host|b]\n\nend\n"},
-    {post + "Content-Length: 0\r\nExpect: 100-continue\r\n\r\n",
+    {post_head + "Content-Length: 0\r\nExpect: 100-continue\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep length=0 [Host|a] [Content-Length|0]"
      " [Expect|100-continue]\n\nend\n"},
-    {post + "Expect: 100-Continue\r\nContent-Length: 2\r\n\r\nhi",
+    {post_head + "Expect: 100-Continue\r\nContent-Length: 2\r\n\r\nhi",
      "POST /p 1.1 host=a path=/p query= keep expect length=2 [Host|a] [Expect|100-Continue]"
      " [Content-Length|2]\nhi\nend\n"},
     {"POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nhi",
      "POST / 1.0 host= path=/ query= close length=2 [Expect|100-continue] [Content-Length|2]\n"
      "hi\nend\n"},
-    {chunked + "5\r\nhello\r\n006\r\n world\r\n0\r\n\r\n",
+    {chunked_post + "5\r\nhello\r\n006\r\n world\r\n0\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n"
      "hello world\nend\n"},
-    {post + "Transfer-Encoding: ChunKed\r\n\r\n2;a=b;c=\"d e\"\r\nhi\r\n0\r\n"
-            "X-Sum: 1\r\nTe: x\r\nX-Two:2\r\n\r\n",
+    {post_head + "Transfer-Encoding: ChunKed\r\n\r\n2;a=b;c=\"d e\"\r\nhi\r\n0\r\n"
+                 "X-Sum: 1\r\nTe: x\r\nX-Two:2\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|ChunKed]\n"
      "hi\n{X-Sum|1}\n{X-Two|2}\nend\n"},
-    {chunked + "a\r\n0123\r\n6789\r\n0\r\n\r\n",
+    {chunked_post + "a\r\n0123\r\n6789\r\n0\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n"
      "0123\r\n6789\nend\n"},
     {"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
@@ -83,24 +83,24 @@ const std::vector<accepted> good_requests{
      "POST / 1.1 host=a path=/ query= keep chunked [Host|a] [Connection|upgrade] [Upgrade|h2c]"
      " [Transfer-Encoding|chunked]\nx\nend\n"},
     // white space around ";" and "=" of chunk extensions
-    {chunked + "2 ;a\t=\tb ; c = \"d \\\" e\"\r\nhi\r\n1; x\r\n!\r\n0\t;\ty\r\n\r\n",
+    {chunked_post + "2 ;a\t=\tb ; c = \"d \\\" e\"\r\nhi\r\n1; x\r\n!\r\n0\t;\ty\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n"
      "hi!\nend\n"},
     // tabs around what says where the content ends
-    {post + "Content-Length:\t 2\t \t\r\nX: y\t\r\n\r\nhi",
+    {post_head + "Content-Length:\t 2\t \t\r\nX: y\t\r\n\r\nhi",
      "POST /p 1.1 host=a path=/p query= keep length=2 [Host|a] [Content-Length|2] "
      "[X|y]\nhi\nend\n"},
-    {post + "X: y\r\nTransfer-Encoding:\tchunked\t\r\nZ: z\r\n\r\n0\r\n\r\n",
+    {post_head + "X: y\r\nTransfer-Encoding:\tchunked\t\r\nZ: z\r\n\r\n0\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [X|y] [Transfer-Encoding|chunked]"
      " [Z|z]\n\nend\n"},
     // empty elements beside chunked
-    {post + "Transfer-Encoding: , chunked\r\nZ: z\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    {post_head + "Transfer-Encoding: , chunked\r\nZ: z\r\n\r\n1\r\nx\r\n0\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked] [Z|z]\n"
      "x\nend\n"},
-    {post + "Transfer-Encoding: ,,\tchunked ,\t,\r\n\r\n0\r\n\r\n",
+    {post_head + "Transfer-Encoding: ,,\tchunked ,\t,\r\n\r\n0\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] "
      "[Transfer-Encoding|chunked]\n\nend\n"},
-    {post + "Transfer-Encoding: chunked,\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
+    {post_head + "Transfer-Encoding: chunked,\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
      "POST /p 1.1 host=a path=/p query= keep chunked [Host|a] [Transfer-Encoding|chunked]\n\nend\n"
      "GET / 1.1 host=b path=/ query= keep [Host|b]\n\nend\n"},
     // later minor versions
@@ -223,7 +223,7 @@ TEST_CASE("a parser knows whether a request has begun") {
 TEST_CASE("a body comes out piece by piece, as it comes in") {
     const parser_limits limits;
     request_parser parser(limits);
-    REQUIRE(parser.feed(post + "Content-Length: 6\r\n\r\n").event == parse_event::head);
+    REQUIRE(parser.feed(post_head + "Content-Length: 6\r\n\r\n").event == parse_event::head);
     CHECK_FALSE(parser.complete());
     CHECK(parser.feed("").event == parse_event::need_more);
     const auto first = parser.feed("abcd");
@@ -239,7 +239,7 @@ TEST_CASE("a body comes out piece by piece, as it comes in") {
 TEST_CASE("every byte of the input is accounted for when a request ends inside it") {
     const parser_limits limits;
     request_parser parser(limits);
-    const std::string bytes = chunked + "1\r\nx\r\n0\r\n\r\nGET";
+    const std::string bytes = chunked_post + "1\r\nx\r\n0\r\n\r\nGET";
     std::string_view rest = bytes;
     for (;;) {
         const auto [event, consumed] = parser.feed(rest);

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::session_driver;
 
-std::string get(std::string_view path, std::string_view version = "1.1") {
+std::string get_by(std::string_view path, std::string_view version = "1.1") {
     return "GET " + std::string(path) + " HTTP/" + std::string(version) + "\r\nHost: a\r\n\r\n";
 }
 
@@ -29,7 +29,7 @@ response stream(body_producer producer) {
     return response::stream(std::move(producer), "text/plain");
 }
 
-router sample() {
+router streams() {
     router routes;
     routes
         .get("/stream",
@@ -101,25 +101,25 @@ router sample() {
 }
 
 TEST_CASE("a stream is sent as it comes to be, in chunks") {
-    session_driver s(sample());
-    CHECK(s.exchange(get("/stream")) == chunked_head + "3\r\none\r\n");
+    session_driver s(streams());
+    CHECK(s.exchange(get_by("/stream")) == chunked_head + "3\r\none\r\n");
     s.advance(1s);
     CHECK(s.receive() == "1a\r\n" + std::string(26, 'x') + "\r\n0\r\nX-Sum: 29\r\n\r\n");
-    CHECK(s.exchange(get("/nothing")) == chunked_head + "0\r\n\r\n");
+    CHECK(s.exchange(get_by("/nothing")) == chunked_head + "0\r\n\r\n");
     CHECK(s.exchange("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n") == chunked_head);
-    CHECK(s.exchange(get("/plain")).ends_with("\r\n\r\nplain"));
+    CHECK(s.exchange(get_by("/plain")).ends_with("\r\n\r\nplain"));
     CHECK(s.metrics().requests_in_flight == 0);
 }
 
 TEST_CASE("a producer keeps what it captured") {
-    session_driver s(sample());
-    CHECK(s.exchange(get("/captured/" + std::string(40, 'n'))).empty());
+    session_driver s(streams());
+    CHECK(s.exchange(get_by("/captured/" + std::string(40, 'n'))).empty());
     s.advance(1s);
     CHECK(s.receive() == chunked_head + "28\r\n" + std::string(40, 'n') + "\r\n0\r\n\r\n");
 }
 
 TEST_CASE("an HTTP/1.0 client reads up to the end of the connection") {
-    session_driver s(sample());
+    session_driver s(streams());
     CHECK(s.exchange("GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n") ==
           "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\none");
     s.advance(1s);
@@ -128,17 +128,17 @@ TEST_CASE("an HTTP/1.0 client reads up to the end of the connection") {
 }
 
 TEST_CASE("a stream of known length is sent as it is") {
-    session_driver s(sample());
+    session_driver s(streams());
     CHECK(
-        s.exchange(get("/sized") + get("/plain"))
+        s.exchange(get_by("/sized") + get_by("/plain"))
             .starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n"
                          "abcdefHTTP/1.1 200 OK\r\n"));
 }
 
 TEST_CASE("large pieces are framed too, and wait for the client") {
-    session_driver s(sample());
+    session_driver s(streams());
     s.stream().set_room(1'000);
-    std::string all = s.exchange(get("/large"));
+    std::string all = s.exchange(get_by("/large"));
     for (;;) {
         const std::string more = s.receive();
         if (more.empty())
@@ -150,30 +150,30 @@ TEST_CASE("large pieces are framed too, and wait for the client") {
 }
 
 TEST_CASE("a stream that breaks is cut, so that the client can tell") {
-    session_driver broken(sample());
-    CHECK(broken.exchange(get("/broken") + get("/plain")) == chunked_head + "3\r\nabc\r\n");
+    session_driver broken(streams());
+    CHECK(broken.exchange(get_by("/broken") + get_by("/plain")) == chunked_head + "3\r\nabc\r\n");
     CHECK(broken.ended_well());
     CHECK(broken.errors() == std::vector<std::string>{"handler of GET /broken threw: midway"});
 
-    session_driver short_one(sample());
-    CHECK(short_one.exchange(get("/short")).ends_with("\r\nContent-Length: 6\r\n\r\nabc"));
+    session_driver short_one(streams());
+    CHECK(short_one.exchange(get_by("/short")).ends_with("\r\nContent-Length: 6\r\n\r\nabc"));
     CHECK(short_one.ended_well());
-    session_driver long_one(sample());
-    CHECK(long_one.exchange(get("/long")).ends_with("\r\nContent-Length: 3\r\n\r\nabc"));
+    session_driver long_one(streams());
+    CHECK(long_one.exchange(get_by("/long")).ends_with("\r\nContent-Length: 3\r\n\r\nabc"));
     CHECK(long_one.ended_well());
 
     // Nothing but a reset says it to a client that reads up to the end of the connection.
-    session_driver old(sample());
-    CHECK(old.exchange(get("/broken", "1.0")).ends_with("\r\n\r\nabc"));
+    session_driver old(streams());
+    CHECK(old.exchange(get_by("/broken", "1.0")).ends_with("\r\n\r\nabc"));
     CHECK(old.stream().aborted());
     CHECK(old.ended_well());
 
     // As long as nothing was said there is an answer.
-    session_driver early(sample());
-    early.exchange(get("/early"));
+    session_driver early(streams());
+    early.exchange(get_by("/early"));
     early.advance(1s);
     CHECK(early.receive().starts_with("HTTP/1.1 500 Internal Server Error\r\n"));
-    CHECK(early.exchange(get("/plain")).ends_with("\r\n\r\nplain"));
+    CHECK(early.exchange(get_by("/plain")).ends_with("\r\n\r\nplain"));
 }
 
 TEST_CASE("content streams both ways at once") {
@@ -200,7 +200,7 @@ TEST_CASE("content streams both ways at once") {
     CHECK(s.exchange(post + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n") ==
           chunked_head + "3\r\nABC\r\n");
     CHECK(s.exchange("2\r\nde\r\n") == "2\r\nDE\r\n");
-    CHECK(s.exchange("0\r\n\r\n" + get("/plain"))
+    CHECK(s.exchange("0\r\n\r\n" + get_by("/plain"))
               .starts_with("6\r\n/upper\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"));
     // The invitation goes before the answer. That the connection goes on is known by then.
     CHECK(s.exchange(post + "Expect: 100-continue\r\nContent-Length: 100000\r\n\r\n") ==
@@ -229,8 +229,8 @@ TEST_CASE("no invitation follows the beginning of the answer") {
 
 TEST_CASE("a stop cuts a stream so that the client can tell") {
     for (const std::string_view version : {"1.0", "1.1"}) {
-        session_driver s(sample());
-        CHECK(s.exchange(get("/stream", version)).find("one") != std::string::npos);
+        session_driver s(streams());
+        CHECK(s.exchange(get_by("/stream", version)).find("one") != std::string::npos);
         s.client().request_stop();
         s.scheduler().run();
         CHECK(s.ended());
@@ -240,9 +240,9 @@ TEST_CASE("a stop cuts a stream so that the client can tell") {
 }
 
 TEST_CASE("a client that goes away ends its stream") {
-    session_driver s(sample());
+    session_driver s(streams());
     s.stream().set_room(1'000);
-    s.exchange(get("/large"));
+    s.exchange(get_by("/large"));
     s.stream().reset();
     s.scheduler().run();
     CHECK(s.ended_well());
@@ -252,13 +252,13 @@ TEST_CASE("a client that goes away ends its stream") {
 } // namespace
 TEST_CASE("a client whose end shows in a write is no error of the handler") {
     for (const std::string_view path : {"/large", "/flushed"}) {
-        router routes = sample();
+        router routes = streams();
         routes.get("/flushed", [](const request&) {
             return response::stream([](body_writer& out) { return out.flush(); });
         });
         session_driver s(std::move(routes));
         s.stream().set_room(1'000);
-        s.stream().send(get(path));
+        s.stream().send(get_by(path));
         s.scheduler().run();
         s.stream().refuse_writes();
         s.scheduler().run();

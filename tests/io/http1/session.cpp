@@ -22,7 +22,7 @@ const std::string get_plain = "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n";
 const std::string plain_answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
                                  "Content-Length: 5\r\n\r\nplain";
 
-std::string get(std::string_view path, std::string_view more = "") {
+std::string get_with(std::string_view path, std::string_view more = "") {
     return "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more) + "\r\n";
 }
 
@@ -31,7 +31,7 @@ std::string text_answer(std::string_view text, std::string_view more = "") {
            std::to_string(text.size()) + "\r\n" + std::string(more) + "\r\n" + std::string(text);
 }
 
-router sample() {
+router usual_routes() {
     router routes;
     routes.get("/plain", [] { return response::fixed("plain"); })
         .get("/hello/{name}",
@@ -53,9 +53,9 @@ router sample() {
 }
 
 TEST_CASE("a request is answered and the connection goes on") {
-    session_driver s(sample());
+    session_driver s(usual_routes());
     CHECK(s.exchange(get_plain) == plain_answer);
-    CHECK(s.exchange(get("/hello/ann")) == text_answer("hello ann"));
+    CHECK(s.exchange(get_with("/hello/ann")) == text_answer("hello ann"));
     CHECK(s.exchange(get_plain) == plain_answer);
     CHECK(s.stream().being_read());
     s.finish();
@@ -66,26 +66,26 @@ TEST_CASE("a request is answered and the connection goes on") {
     CHECK(seen.connections_open == 0);
     CHECK(seen.requests == 3);
     CHECK(seen.responses_by_class[1] == 3);
-    CHECK(seen.bytes_received == 2 * get_plain.size() + get("/hello/ann").size());
+    CHECK(seen.bytes_received == 2 * get_plain.size() + get_with("/hello/ann").size());
     CHECK(s.log() ==
           std::vector<std::string>{"GET /plain 200", "GET /hello/ann 200", "GET /plain 200"});
 }
 
 TEST_CASE("a request may come in any pieces") {
-    const std::string bytes = get("/hello/bob", "X: y\r\n");
+    const std::string bytes = get_with("/hello/bob", "X: y\r\n");
     for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
-        session_driver s(sample());
+        session_driver s(usual_routes());
         CHECK(s.exchange(std::string_view(bytes).substr(0, cut)).empty());
         REQUIRE(s.exchange(std::string_view(bytes).substr(cut)) == text_answer("hello bob"));
     }
 }
 
 TEST_CASE("pipelined requests are answered in order and together") {
-    session_driver s(sample());
+    session_driver s(usual_routes());
     std::string requests;
     std::string answers;
     for (int i = 0; i < 20; ++i) {
-        requests += get_plain + get("/hello/" + std::to_string(i));
+        requests += get_plain + get_with("/hello/" + std::to_string(i));
         answers += plain_answer + text_answer("hello " + std::to_string(i));
     }
     CHECK(s.exchange(requests) == answers);
@@ -93,20 +93,20 @@ TEST_CASE("pipelined requests are answered in order and together") {
 
     // A slow handler holds back what comes behind it, and what was answered before it does not wait
     // for it... to end.
-    CHECK(s.exchange(get_plain + get("/slow") + get_plain).empty());
+    CHECK(s.exchange(get_plain + get_with("/slow") + get_plain).empty());
     s.advance(1s);
     CHECK(s.receive() == plain_answer + text_answer("slow a") + plain_answer);
 }
 
 TEST_CASE("errors of handlers") {
-    session_driver s(sample());
-    CHECK(s.exchange(get("/throw")) ==
+    session_driver s(usual_routes());
+    CHECK(s.exchange(get_with("/throw")) ==
           "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/plain; charset=utf-8\r\n"
           "Content-Length: 22\r\n\r\nInternal Server Error\n");
     CHECK(s.errors() == std::vector<std::string>{"handler of GET /throw threw: secret"});
-    CHECK(s.exchange(get("/refuse")).ends_with("\r\n\r\nConflict: not now\n"));
+    CHECK(s.exchange(get_with("/refuse")).ends_with("\r\n\r\nConflict: not now\n"));
     CHECK(s.errors().size() == 1);
-    CHECK(s.exchange(get("/none")) ==
+    CHECK(s.exchange(get_with("/none")) ==
           "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\n"
           "Content-Length: 10\r\n\r\nNot Found\n");
     CHECK(s.exchange("POST /plain HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi") ==
@@ -125,7 +125,7 @@ TEST_CASE("errors of handlers") {
 TEST_CASE("who closes the connection") {
     const auto closes = [](std::string_view bytes, const std::string& answer) {
         CAPTURE(bytes);
-        session_driver s(sample());
+        session_driver s(usual_routes());
         CHECK(s.exchange(bytes) == answer);
         CHECK(s.stream().write_ended());
         CHECK_FALSE(s.ended()); // what the client may still send must not meet a closed socket
@@ -133,30 +133,30 @@ TEST_CASE("who closes the connection") {
         CHECK(s.ended_well());
     };
     const auto closes_at_once = [](std::string_view bytes, const std::string& answer) {
-        session_driver s(sample());
+        session_driver s(usual_routes());
         CHECK(s.exchange(bytes) == answer);
         CHECK(s.ended_well()); // the client has said that it sends no more
     };
     const std::string close = "Connection: close\r\n";
-    closes_at_once(get("/hello/a", close), text_answer("hello a", close));
+    closes_at_once(get_with("/hello/a", close), text_answer("hello a", close));
     closes_at_once("GET /plain HTTP/1.0\r\n\r\n", text_answer("plain", close));
-    closes(get("/close"), text_answer("x", close));
-    closes(get("/plain", close) + get_plain, text_answer("plain", close));
+    closes(get_with("/close"), text_answer("x", close));
+    closes(get_with("/plain", close) + get_plain, text_answer("plain", close));
 
-    session_driver s(sample());
+    session_driver s(usual_routes());
     CHECK(s.exchange("GET /plain HTTP/1.0\r\nConnection: keep-alive\r\n\r\n") ==
           text_answer("plain", "Connection: keep-alive\r\n"));
     CHECK_FALSE(s.stream().write_ended());
 
     server_limits limits;
     limits.requests_per_connection_max = 2;
-    session_driver two(sample(), limits);
+    session_driver two(usual_routes(), limits);
     CHECK(two.exchange(get_plain) == plain_answer);
     CHECK(two.exchange(get_plain + get_plain) == text_answer("plain", close));
 }
 
 TEST_CASE("a request that cannot be read is answered, and the connection lingers") {
-    session_driver s(sample());
+    session_driver s(usual_routes());
     const std::string bad = "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
     CHECK(s.exchange(get_plain + bad + get_plain) ==
           plain_answer + "HTTP/1.1 400 Bad Request\r\n"
@@ -176,7 +176,7 @@ TEST_CASE("a request that cannot be read is answered, and the connection lingers
 TEST_CASE("lingering is bounded in bytes") {
     server_limits limits;
     limits.linger_bytes_max = 100;
-    session_driver s(sample(), limits);
+    session_driver s(usual_routes(), limits);
     CHECK(s.exchange("bad\r\n").starts_with("HTTP/1.1 400 "));
     CHECK(s.exchange(std::string(100, 'x')).empty());
     CHECK_FALSE(s.ended());
@@ -189,14 +189,14 @@ TEST_CASE("time limits of the head") {
     limits.header_timeout = 10s;
     limits.idle_timeout = 60s;
 
-    session_driver silent(sample(), limits);
+    session_driver silent(usual_routes(), limits);
     silent.advance(9'999ms);
     CHECK_FALSE(silent.ended());
     silent.advance(1ms);
     CHECK(silent.ended_well());
     CHECK(silent.receive().empty());
 
-    session_driver slow(sample(), limits);
+    session_driver slow(usual_routes(), limits);
     slow.advance(9s);
     CHECK(slow.exchange("GET / HT").empty());
     slow.advance(999ms);
@@ -205,7 +205,7 @@ TEST_CASE("time limits of the head") {
     CHECK(slow.receive().starts_with("HTTP/1.1 408 Request Timeout\r\n"));
     CHECK(slow.stream().write_ended());
 
-    session_driver idle(sample(), limits);
+    session_driver idle(usual_routes(), limits);
     CHECK(idle.exchange(get_plain) == plain_answer);
     idle.advance(59s);
     CHECK(idle.exchange("\r\n").empty());
@@ -220,7 +220,7 @@ TEST_CASE("time limits of the head") {
 }
 
 TEST_CASE("a client that ends in the middle of a head") {
-    session_driver s(sample());
+    session_driver s(usual_routes());
     CHECK(s.exchange("GET / HTTP/1.1\r\nHo").empty());
     s.finish();
     CHECK(s.receive().starts_with("HTTP/1.1 400 Bad Request\r\n"));
@@ -228,8 +228,8 @@ TEST_CASE("a client that ends in the middle of a head") {
 }
 
 TEST_CASE("half-close still gets its answers") {
-    session_driver s(sample());
-    s.stream().send(get("/slow") + get_plain);
+    session_driver s(usual_routes());
+    s.stream().send(get_with("/slow") + get_plain);
     s.finish();
     s.advance(1s);
     CHECK(s.receive() == text_answer("slow a") + plain_answer);
@@ -237,13 +237,13 @@ TEST_CASE("half-close still gets its answers") {
 }
 
 TEST_CASE("a client that goes away is no error") {
-    session_driver idle(sample());
+    session_driver idle(usual_routes());
     idle.stream().reset();
     idle.scheduler().run();
     CHECK(idle.ended_well());
 
-    session_driver busy(sample());
-    busy.exchange(get("/slow"));
+    session_driver busy(usual_routes());
+    busy.exchange(get_with("/slow"));
     busy.stream().reset();
     busy.advance(1s);
     CHECK(busy.ended_well());
@@ -251,7 +251,7 @@ TEST_CASE("a client that goes away is no error") {
 }
 
 TEST_CASE("when the server drains, the idle go soon and the busy after their answer") {
-    session_driver idle(sample());
+    session_driver idle(usual_routes());
     CHECK(idle.exchange(get_plain) == plain_answer);
     idle.drain();
     idle.advance(99ms);
@@ -259,13 +259,13 @@ TEST_CASE("when the server drains, the idle go soon and the busy after their ans
     idle.advance(1ms);
     CHECK(idle.ended_well());
 
-    session_driver fresh(sample());
+    session_driver fresh(usual_routes());
     fresh.drain();
     fresh.advance(100ms);
     CHECK(fresh.ended_well());
 
     // A request that was on its way is served, and told that it is the last.
-    session_driver on_its_way(sample());
+    session_driver on_its_way(usual_routes());
     CHECK(on_its_way.exchange(get_plain) == plain_answer);
     on_its_way.drain();
     on_its_way.advance(50ms);
@@ -273,30 +273,30 @@ TEST_CASE("when the server drains, the idle go soon and the busy after their ans
     CHECK(on_its_way.stream().write_ended());
 
     const std::string close = "Connection: close\r\n";
-    session_driver half(sample());
+    session_driver half(usual_routes());
     CHECK(half.exchange("GET /plain HT").empty());
     half.drain();
     CHECK_FALSE(half.ended());
     CHECK(half.exchange("TP/1.1\r\nHost: a\r\n\r\n") == text_answer("plain", close));
     CHECK(half.stream().write_ended());
 
-    session_driver busy(sample());
-    CHECK(busy.exchange(get("/slow")).empty());
+    session_driver busy(usual_routes());
+    CHECK(busy.exchange(get_with("/slow")).empty());
     busy.drain();
     CHECK_FALSE(busy.ended());
     busy.advance(1s);
     CHECK(busy.receive() == text_answer("slow a", close));
 
     // What has arrived is served, the last of it says that it is the last.
-    session_driver many(sample());
-    CHECK(many.exchange(get("/slow") + get_plain + get("/hello/x") + get_plain).empty());
+    session_driver many(usual_routes());
+    CHECK(many.exchange(get_with("/slow") + get_plain + get_with("/hello/x") + get_plain).empty());
     many.drain();
     many.advance(1s);
     CHECK(many.receive() == text_answer("slow a") + plain_answer + text_answer("hello x") +
                                 text_answer("plain", close));
 
     // A request that arrives in the same moment as the drain is still served.
-    session_driver race(sample());
+    session_driver race(usual_routes());
     CHECK(race.exchange(get_plain) == plain_answer);
     race.stream().send(get_plain);
     race.drain();
@@ -304,8 +304,8 @@ TEST_CASE("when the server drains, the idle go soon and the busy after their ans
 }
 
 TEST_CASE("a stop request cancels the handler and ends the session") {
-    session_driver s(sample());
-    CHECK(s.exchange(get("/slow")).empty());
+    session_driver s(usual_routes());
+    CHECK(s.exchange(get_with("/slow")).empty());
     s.client().request_stop();
     s.scheduler().run();
     CHECK(s.ended());
@@ -314,7 +314,7 @@ TEST_CASE("a stop request cancels the handler and ends the session") {
     CHECK(s.metrics().connections_open == 0);
     CHECK(s.metrics().requests_in_flight == 0);
 
-    session_driver idle(sample());
+    session_driver idle(usual_routes());
     idle.client().request_stop();
     idle.scheduler().run();
     CHECK(idle.ended());
@@ -329,7 +329,7 @@ TEST_CASE("middleware surrounds handlers and the answers that have none") {
         req.context() = std::any_cast<std::string>(req.context()) + "inner ";
         co_return co_await proceed(req);
     });
-    router routes = sample();
+    router routes = usual_routes();
     routes.mount("/in", std::move(inner));
     int seen = 0;
     routes.use([&seen](request& req, next proceed) -> task<response> {
@@ -346,22 +346,22 @@ TEST_CASE("middleware surrounds handlers and the answers that have none") {
     });
     session_driver s(std::move(routes));
     const auto numbered = [](int n) { return "X-Seen: " + std::to_string(n) + "\r\n"; };
-    CHECK(
-        s.exchange(get("/in/x")).ends_with(numbered(1) + "Content-Length: 12\r\n\r\nouter inner "));
-    CHECK(s.exchange(get("/plain")).ends_with(numbered(2) + "Content-Length: 5\r\n\r\nplain"));
-    CHECK(
-        s.exchange(get("/none")).ends_with(numbered(3) + "Content-Length: 10\r\n\r\nNot Found\n"));
-    CHECK(s.exchange(get("/in/x?stop")).ends_with("\r\n\r\nstopped"));
-    CHECK(s.exchange(get("/throw")).starts_with("HTTP/1.1 500 "));
+    CHECK(s.exchange(get_with("/in/x"))
+              .ends_with(numbered(1) + "Content-Length: 12\r\n\r\nouter inner "));
+    CHECK(s.exchange(get_with("/plain")).ends_with(numbered(2) + "Content-Length: 5\r\n\r\nplain"));
+    CHECK(s.exchange(get_with("/none"))
+              .ends_with(numbered(3) + "Content-Length: 10\r\n\r\nNot Found\n"));
+    CHECK(s.exchange(get_with("/in/x?stop")).ends_with("\r\n\r\nstopped"));
+    CHECK(s.exchange(get_with("/throw")).starts_with("HTTP/1.1 500 "));
 }
 
 TEST_CASE("an unknown path may have a handler of its own") {
-    router routes = sample();
+    router routes = usual_routes();
     routes.not_found([](request& req) -> task<response> {
         co_return response::text("nothing at " + std::string(req.path())).status(404);
     });
     session_driver s(std::move(routes));
-    CHECK(s.exchange(get("/no%20where")).ends_with("\r\n\r\nnothing at /no where"));
+    CHECK(s.exchange(get_with("/no%20where")).ends_with("\r\n\r\nnothing at /no where"));
     CHECK(s.exchange("PUT /plain HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("HTTP/1.1 405 "));
 }
 
@@ -372,7 +372,7 @@ TEST_CASE("a large answer goes out in pieces, as the client takes them") {
     routes.get("/plain", [] { return response::fixed("plain"); });
     session_driver s(std::move(routes));
     s.stream().set_room(100'000);
-    std::string all = s.exchange(get("/large") + get_plain);
+    std::string all = s.exchange(get_with("/large") + get_plain);
     CHECK(all.size() < 300'000);
     for (;;) {
         const std::string more = s.receive();
@@ -388,7 +388,7 @@ TEST_CASE("a client that takes nothing is reset") {
     routes.get("/large", [] { return response::text(std::string(1'000'000, 'x')); });
     session_driver s(std::move(routes));
     s.stream().set_room(1'000);
-    s.stream().send(get("/large"));
+    s.stream().send(get_with("/large"));
     s.scheduler().run();
     CHECK_FALSE(s.ended());
     s.advance(60s);

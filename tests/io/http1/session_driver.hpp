@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -19,6 +20,19 @@
 #include "memory_stream.hpp"
 
 namespace rota::http::test {
+
+/// A request without content.
+inline std::string asking(const std::string& target, const std::string& method = "GET") {
+    return method + " " + target + " HTTP/1.1\r\nHost: a\r\n\r\n";
+}
+
+/// Of the alphabet, again and again.
+inline std::string letters(std::size_t size) {
+    std::string bytes(size, 'a');
+    for (std::size_t i = 0; i < size; ++i)
+        bytes[i] = static_cast<char>('a' + i % 26);
+    return bytes;
+}
 
 class session_driver {
 public:

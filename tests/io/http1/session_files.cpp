@@ -14,18 +14,9 @@ namespace rota::http {
 namespace {
 
 using io::test::temporary_file;
+using test::asking;
+using test::letters;
 using test::session_driver;
-
-std::string letters(std::size_t size) {
-    std::string bytes(size, 'a');
-    for (std::size_t i = 0; i < size; ++i)
-        bytes[i] = static_cast<char>('a' + i % 26);
-    return bytes;
-}
-
-std::string get(const std::string& target, const std::string& method = "GET") {
-    return method + " " + target + " HTTP/1.1\r\nHost: a\r\n\r\n";
-}
 
 router routes(const temporary_file* file, io::file_slice stale = {}) {
     router made;
@@ -47,12 +38,12 @@ router routes(const temporary_file* file, io::file_slice stale = {}) {
 TEST_CASE("the content of a file is sent behind its head") {
     const temporary_file f(letters(100'000));
     session_driver s(routes(&f));
-    CHECK((s.exchange(get("/whole")) ==
+    CHECK((s.exchange(asking("/whole")) ==
            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100000\r\n\r\n" +
                letters(100'000)));
-    CHECK(s.exchange(get("/whole", "HEAD")) ==
+    CHECK(s.exchange(asking("/whole", "HEAD")) ==
           "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100000\r\n\r\n");
-    CHECK(s.exchange(get("/part") + get("/none")) ==
+    CHECK(s.exchange(asking("/part") + asking("/none")) ==
           "HTTP/1.1 206 Partial Content\r\nContent-Type: text/plain\r\nContent-Length: "
           "5\r\n\r\ncdefg"
           "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 0\r\n\r\n");
@@ -64,7 +55,7 @@ TEST_CASE("the content of a file is sent behind its head") {
 TEST_CASE("a producer writes files among its pieces") {
     const temporary_file f("0123456789");
     session_driver s(routes(&f));
-    CHECK(s.exchange(get("/stream"))
+    CHECK(s.exchange(asking("/stream"))
               .ends_with("\r\n\r\n6\r\nfirst \r\na\r\n0123456789\r\n5\r\n last\r\n0\r\n\r\n"));
 }
 
@@ -73,7 +64,7 @@ TEST_CASE("a file that is no more what it was ends the connection") {
     io::file_slice stale = f.slice();
     stale.facts.size += 1;
     session_driver s(routes(&f, stale));
-    s.exchange(get("/stale"));
+    s.exchange(asking("/stale"));
     CHECK(s.stream().aborted());
     CHECK(s.ended());
 }
@@ -85,7 +76,7 @@ TEST_CASE("a client that takes a file too slowly is reset") {
     session_driver s(routes(&f), limits);
     s.stream().set_room(1000);
     s.stream().set_taken([] { return 0; });
-    s.stream().send(get("/whole"));
+    s.stream().send(asking("/whole"));
     s.scheduler().run();
     s.advance(std::chrono::seconds(4));
     CHECK_FALSE(s.stream().aborted());

@@ -12,18 +12,9 @@
 namespace rota::http {
 namespace {
 
+using test::asking;
+using test::letters;
 using test::session_driver;
-
-std::string letters(std::size_t size) {
-    std::string bytes(size, 'a');
-    for (std::size_t i = 0; i < size; ++i)
-        bytes[i] = static_cast<char>('a' + i % 26);
-    return bytes;
-}
-
-std::string get(const std::string& target, const std::string& method = "GET") {
-    return method + " " + target + " HTTP/1.1\r\nHost: a\r\n\r\n";
-}
 
 std::string head(std::size_t size) {
     return "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
@@ -48,12 +39,12 @@ TEST_CASE("content that is shared, owned or static is sent behind its head, of a
             co_return made;
         });
     session_driver s(std::move(routes));
-    CHECK(s.exchange(get("/small")) == head(10) + letters(10));
-    CHECK((s.exchange(get("/much")) == head(large) + letters(large)));
-    CHECK(s.exchange(get("/much", "HEAD")) == head(large));
-    CHECK(s.exchange(get("/none")) == head(0));
-    CHECK(s.exchange(get("/unchanged")).starts_with("HTTP/1.1 304 "));
-    CHECK((s.exchange(get("/owned") + get("/fixed") + get("/later") + get("/part")) ==
+    CHECK(s.exchange(asking("/small")) == head(10) + letters(10));
+    CHECK((s.exchange(asking("/much")) == head(large) + letters(large)));
+    CHECK(s.exchange(asking("/much", "HEAD")) == head(large));
+    CHECK(s.exchange(asking("/none")) == head(0));
+    CHECK(s.exchange(asking("/unchanged")).starts_with("HTTP/1.1 304 "));
+    CHECK((s.exchange(asking("/owned") + asking("/fixed") + asking("/later") + asking("/part")) ==
            head(large) + letters(large) + head(10) + text + head(large) + letters(large) +
                "HTTP/1.1 206 Partial Content" + head(large).substr(15) + letters(large)));
     CHECK(s.metrics().bytes_sent > 4 * large);
@@ -75,8 +66,9 @@ TEST_CASE("a producer writes shared pieces among others") {
         });
     });
     session_driver s(std::move(routes));
-    CHECK((s.exchange(get("/")).ends_with("\r\n\r\n6\r\nfirst \r\n5\r\nsmall\r\n4e20\r\n" +
-                                          letters(20'000) + "\r\n5\r\n last\r\n0\r\n\r\n")));
+    CHECK((s.exchange(asking("/"))
+               .ends_with("\r\n\r\n6\r\nfirst \r\n5\r\nsmall\r\n4e20\r\n" + letters(20'000) +
+                          "\r\n5\r\n last\r\n0\r\n\r\n")));
 }
 
 } // namespace

@@ -17,7 +17,7 @@ using test::session_driver;
 
 const std::string request_head = "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n";
 
-router routes() {
+router turn_routes() {
     router made;
     made.get("/plain", [] { return response::fixed("plain"); })
         .get("/task", [](const request&) -> task<response> { co_return response::text("x"); });
@@ -36,7 +36,7 @@ task<void> neighbour(const session_driver* client, std::vector<std::uint64_t>* s
 /// neighbour, however many are there.
 void check_turns(const std::string& one) {
     constexpr std::uint64_t count = 4000;
-    session_driver s(routes());
+    session_driver s(turn_routes());
     std::string flood;
     for (std::uint64_t i = 0; i < count; ++i)
         flood += one;
@@ -62,7 +62,7 @@ TEST_CASE("between the requests of a client that pipelines others have their tur
 }
 
 TEST_CASE("a stop reaches a client that pipelines") {
-    session_driver s(routes());
+    session_driver s(turn_routes());
     std::string flood;
     for (int i = 0; i < 4000; ++i)
         flood += request_head;

@@ -42,7 +42,7 @@ task<void> echo(takeover& client) {
 
 response upgraded() { return response::upgrade("echo", echo); }
 
-router routes() {
+router upgrade_routes() {
     router made;
     made.get("/echo", upgraded)
         .post("/echo", upgraded)
@@ -60,7 +60,7 @@ router routes() {
 }
 
 router proxy() {
-    router made = routes();
+    router made = upgrade_routes();
     made.connect([](const request& req) -> response {
         if (req.target() != "b:1")
             throw http_error(403, "not there");
@@ -79,7 +79,7 @@ std::string request_line(std::string_view line, std::string_view fields = "") {
 } // namespace
 
 TEST_CASE("a connection goes on in another protocol, with what came behind the request") {
-    session_driver s(routes());
+    session_driver s(upgrade_routes());
     CHECK(s.exchange(request_line("GET /echo") + "one\ntw") == std::string(switched) + "one\n");
     CHECK(s.metrics().connections_taken_over == 1);
     CHECK(s.metrics().responses_by_class[0] == 1);
@@ -93,7 +93,7 @@ TEST_CASE("a connection goes on in another protocol, with what came behind the r
 }
 
 TEST_CASE("answers to earlier requests leave before it") {
-    session_driver s(routes());
+    session_driver s(upgrade_routes());
     const std::string out =
         s.exchange("GET /plain HTTP/1.1\r\nHost: a\r\n\r\n" + request_line("GET /echo") + "x\n");
     CHECK(out.starts_with("HTTP/1.1 200 OK\r\n"));
@@ -102,7 +102,7 @@ TEST_CASE("answers to earlier requests leave before it") {
 
 TEST_CASE("a client that did not ask for it is told what it should have") {
     const auto answer = [](std::string_view fields, std::string_view version = "1.1") {
-        session_driver s(routes());
+        session_driver s(upgrade_routes());
         return s.exchange("GET /echo HTTP/" + std::string(version) + "\r\nHost: a\r\n" +
                           std::string(fields) + "\r\n");
     };
@@ -120,7 +120,7 @@ TEST_CASE("a client that did not ask for it is told what it should have") {
 }
 
 TEST_CASE("a connection that was not given away goes on with what came behind") {
-    session_driver s(routes());
+    session_driver s(upgrade_routes());
     const std::string next = "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n";
     const std::string out = s.exchange("GET /echo HTTP/1.1\r\nHost: a\r\n\r\n" + next +
                                        request_line("GET /plain") + next);
@@ -132,22 +132,22 @@ TEST_CASE("a connection that was not given away goes on with what came behind") 
 }
 
 TEST_CASE("content comes before the other protocol, and is none of it") {
-    session_driver s(routes());
+    session_driver s(upgrade_routes());
     CHECK(s.exchange(request_line("POST /echo", "Content-Length: 6\r\n") + "abc").empty());
     CHECK(s.exchange("d\nfnext\n") == std::string(switched) + "next\n");
 
-    session_driver chunked(routes());
+    session_driver chunked(upgrade_routes());
     CHECK(chunked.exchange(request_line("POST /echo", "Transfer-Encoding: chunked\r\n") +
                            "2\r\na\n\r\n0\r\n\r\nnext\n") == std::string(switched) + "next\n");
 
-    session_driver read(routes());
+    session_driver read(upgrade_routes());
     CHECK(read.exchange(request_line("POST /read", "Content-Length: 3\r\n") + "abc") ==
           std::string(switched) + "abc/read");
 }
 
 TEST_CASE("content that is too much, too bad or waits to be invited keeps the connection HTTP") {
     const auto refused = [](std::string_view fields, std::string_view content) {
-        session_driver s(routes());
+        session_driver s(upgrade_routes());
         const std::string out =
             s.exchange(request_line("POST /echo", fields) + std::string(content));
         s.finish();
@@ -171,7 +171,7 @@ TEST_CASE("CONNECT is for whom a proxy lets through") {
     session_driver other(proxy());
     CHECK(other.exchange("CONNECT c:1 HTTP/1.1\r\nHost: c:1\r\n\r\n").starts_with("HTTP/1.1 403 "));
 
-    session_driver none(routes());
+    session_driver none(upgrade_routes());
     const std::string told =
         none.exchange("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\nGET / HTTP/1.1\r\n");
     CHECK(told.starts_with("HTTP/1.1 501 "));
@@ -194,14 +194,14 @@ TEST_CASE("CONNECT with content, without a host, or with a path is no request") 
 }
 
 TEST_CASE("what does not fit the request is a fault of the program") {
-    session_driver s(routes());
+    session_driver s(upgrade_routes());
     CHECK(s.exchange(request_line("GET /wrong")).starts_with("HTTP/1.1 500 "));
     REQUIRE(s.errors().size() == 1);
     CHECK(s.errors()[0].find("tunnel() is for CONNECT") != std::string::npos);
 }
 
 TEST_CASE("a taker that throws is reported, and the client sees a reset") {
-    session_driver s(routes());
+    session_driver s(upgrade_routes());
     CHECK(s.exchange(request_line("GET /echo") + "throw\n") == switched);
     CHECK(s.ended_well());
     CHECK(s.stream().aborted());

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int queues = 100;
 constexpr int tokens = 100'000;
-constexpr std::string_view now = "1800000000000";
+constexpr std::string_view now_text = "1800000000000";
 
 /// Parameters of a statement, and what it may read at most: rows of tables and entries of indexes,
 /// and pages, of 8 KiB.
@@ -129,13 +129,14 @@ public:
             "generate_series(0, " +
             last_queue + ") i, generate_series(0, 15) s");
         run("INSERT INTO rota_tokens SELECT 1 + i % 2, convert_to('token-' || i, 'UTF8'), 1, i, " +
-            std::string(now) + " + i FROM generate_series(1, " + std::to_string(tokens) + ") i");
+            std::string(now_text) + " + i FROM generate_series(1, " + std::to_string(tokens) +
+            ") i");
         run(std::string(
                 "INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, added_at, "
                 "since, due, queued_ms, in_progress_ms, digest, lease, key, payload) "
                 "SELECT queue, i, state, CASE WHEN i % 777 = 0 THEN 5 ELSE 9 END, 0, 0, i, i, "
                 "CASE WHEN state IN (1, 2) THEN ") +
-            std::string(now) +
+            std::string(now_text) +
             " + i ELSE 0 END, 0, 0, sha256(key), CASE WHEN state = 2 THEN "
             "convert_to('lease-' || i, 'UTF8') END, key, '\"a payload of a usual size\"' FROM "
             "(SELECT i, " +
