@@ -21,7 +21,7 @@ from pathlib import Path
 
 TEXT = b"as it was sent\nin two lines\n"
 ITEMS = '[{"name":"a","count":1},{"name":"b","count":2}]\n'
-UNITY = ["-Dunity=on", "-Dunity_size=1000"]
+UNITY = ["-Dunity=on", "-Dunity_size=1000", "-Db_pch=false"]
 SEALED = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"  # SHA-256 of "abc"
 
 

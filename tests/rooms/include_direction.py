@@ -53,7 +53,7 @@ def command_of(room, database, source_root):
             for flag in flags:
                 if skip:
                     skip -= 1
-                elif flag in {"-o", "-MF", "-MQ", "-MT", "-c"}:
+                elif flag in {"-o", "-MF", "-MQ", "-MT", "-c", "-include"}:
                     skip = 1
                 elif flag not in {"-MD", "-MMD", entry["file"]} and "ccache" not in flag:
                     keep.append(flag)

@@ -100,7 +100,7 @@ def build_mutant(mutant, build, how):
     # #include <...> finds first what is in the first folder.
     words.insert(next(i for i, word in enumerate(words) if word.startswith("-I")),
                  f"-I{folder}/include")
-    for flag in ("-MQ", "-MF"):
+    for flag in ("-MQ", "-MF", "-include"):  # what is precompiled is so for other options
         if flag in words:
             at = words.index(flag)
             del words[at : at + 2]
