@@ -56,9 +56,13 @@ task<void> connection::serve(std::string_view begun) {
     } catch (...) {
         error = std::current_exception();
     }
-    // From here on nothing begins, and what is left has nobody to answer to.
+    // From here on nothing begins, and what is at work has nobody to answer to. What has been
+    // answered is sent still, if that was under way.
     failed_ = true;
     for (const auto& one : open_) {
+        if (!one->busy())
+            continue;
+        engine_.forget(one->id());
         one->close();
         one->end_waits();
     }

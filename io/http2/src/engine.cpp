@@ -223,6 +223,10 @@ bool engine::is_held_back(std::int32_t id) const noexcept {
 
 // --- Streams ---
 
+void engine::forget(std::int32_t id) noexcept {
+    nghttp2_session_set_stream_user_data(session_.get(), id, nullptr);
+}
+
 engine_stream* engine::find(std::int32_t id) const noexcept {
     return static_cast<engine_stream*>(nghttp2_session_get_stream_user_data(session_.get(), id));
 }

@@ -85,6 +85,9 @@ public:
     /// There is content again.
     void resume(std::int32_t id) noexcept;
     void reset(std::int32_t id, error_code why);
+    /// Its stream is asked for nothing any more, and may go before it is closed: what it has not
+    /// sent is given up.
+    void forget(std::int32_t id) noexcept;
     /// So much content of a stream has been taken by what reads it; the client may send more.
     void consumed(std::int32_t id, std::size_t bytes);
     /// The same of a stream that is over.

@@ -172,6 +172,8 @@ public:
         scheduler_.run();
         receive();
     }
+    /// Nothing of what is written is read.
+    void go_on() { scheduler_.run(); }
     /// The error code of the last GOAWAY, or -1.
     [[nodiscard]] int goaway() const { return goaways.empty() ? -1 : goaways.back().second; }
     [[nodiscard]] bool ended() const { return routine_->state() == routine_state::stopped; }
