@@ -14,7 +14,7 @@ from programs import check, equal, eventually, run_tests
 from rota_http import RotaHttp
 
 BYTES_MAX = 1024  # of the program's memory for a connection that is idle
-WEBSOCKET_BYTES_MAX = 9216  # with a handler that waits for a message
+WEBSOCKET_BYTES_MAX = 8704  # with a handler that waits for a message
 UPGRADE = (b"GET /ws/echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
 
@@ -66,14 +66,18 @@ def test_memory_of_an_idle_connection(program, options):
 
 
 def websockets(server, count):
-    """So many that have said something once."""
-    clients = connect(server.port, count)
-    for sent, answer in ((UPGRADE, b"HTTP/1.1 101 "), (b"\x81\x82\0\0\0\0hi", b"\x81\x02hi")):
-        for client in clients:
-            client.sendall(sent)
-        for client in clients:
-            got = client.recv(1000)
-            check(got.startswith(answer), got)
+    """So many that have said something once. A few at a time: what many at once need for a moment
+    leaves gaps in the memory, more or fewer by how fast the machine is."""
+    clients = []
+    while len(clients) < count:
+        some = connect(server.port, min(20, count - len(clients)))
+        for sent, answer in ((UPGRADE, b"HTTP/1.1 101 "), (b"\x81\x82\0\0\0\0hi", b"\x81\x02hi")):
+            for client in some:
+                client.sendall(sent)
+            for client in some:
+                got = client.recv(1000)
+                check(got.startswith(answer), got)
+        clients += some
     return clients
 
 
