@@ -82,6 +82,7 @@ private:
     [[nodiscard]] task<void> write_all();
     [[nodiscard]] task<void> flush_wire() override;
     void end_soon() override;
+    [[nodiscard]] bool lost() const noexcept override { return lost_; }
 
     // -- times and ends
     [[nodiscard]] time_point next_look() const noexcept;

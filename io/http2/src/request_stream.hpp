@@ -37,6 +37,8 @@ public:
     [[nodiscard]] virtual task<void> flush_wire() = 0;
     /// The connection shall end behind the streams that have begun.
     virtual void end_soon() = 0;
+    /// Nothing can be written any more.
+    [[nodiscard]] virtual bool lost() const noexcept = 0;
 
 protected:
     ~stream_home() = default;
@@ -121,7 +123,7 @@ private:
     }
     void keep_head() override {} // it stays where it is
     [[nodiscard]] task<void> client_gone() override;
-    [[nodiscard]] bool broken() const noexcept override { return closed_; }
+    [[nodiscard]] bool broken() const noexcept override { return closed_ || place_.on.lost(); }
     [[nodiscard]] bool is_for_takeover() const noexcept override {
         return fields_.extended_connect();
     }

@@ -50,6 +50,16 @@ router routes(bool* stopped = nullptr) {
                      out.add_trailer("X-Sum", "2");
                  });
              })
+        .get("/ticks",
+             [] {
+                 return response::stream([](body_writer& out) -> task<void> {
+                     for (;;) {
+                         co_await out.write("tick\n");
+                         co_await out.flush();
+                         co_await sleep_for(1s);
+                     }
+                 });
+             })
         .post("/echo", [](const request&, std::string all) { return response::text(all); })
         .post("/pieces",
               [](request& r) -> task<response> {
@@ -299,6 +309,17 @@ TEST_CASE("http2: a client that opens no window is given up") {
     CHECK(one.goaway() == -1);
     one.ask(3, asking("GET", "/"));
     CHECK(one.answers[3].ended);
+}
+
+TEST_CASE("http2: that a client has gone is no fault of a handler's") {
+    http2_client c(routes());
+    c.ask(1, asking("GET", "/ticks"));
+    c.advance(1s);
+    CHECK(c.answers[1].content == "tick\ntick\n");
+    c.stream().refuse_writes();
+    c.advance(1s);
+    CHECK(c.ended_well());
+    CHECK(c.errors.empty());
 }
 
 TEST_CASE("http2: of a client that has ended its side no stream is asked for more") {
