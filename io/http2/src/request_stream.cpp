@@ -13,7 +13,10 @@
 namespace rota::http::h2 {
 namespace {
 
-/// Content up to this size is copied, so that its answer need not be there until it is sent.
+/// Content up to this size is copied, so that its answer need not be there until it is sent. More
+/// of it costs no more where it is, and takes room but once, however many streams wait.
+constexpr std::size_t copied_answer_max = 4'096;
+/// The same of what is streamed.
 constexpr std::size_t copied_content_max = 16'384;
 
 [[noreturn]] void throw_gone() {
@@ -126,7 +129,7 @@ void request_stream::submit_copy(const response& answer) {
 }
 
 bool request_stream::try_send(const response& answer) {
-    if (closed_ || !answer.is_whole() || answer.body().size() > copied_content_max)
+    if (closed_ || !answer.is_whole() || answer.body().size() > copied_answer_max)
         return false;
     submit_copy(answer);
     return true;
