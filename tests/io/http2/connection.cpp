@@ -190,6 +190,7 @@ TEST_CASE("http2: a reset stops its handler") {
     CHECK(c.metrics().requests_in_flight == 1);
     c.reset(1);
     CHECK(stopped);
+    CHECK(c.metrics().requests_in_flight == 0);
     CHECK(c.errors.empty());
     stopped = false;
     c.ask(3, asking("GET", "/never"));
