@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-/// Memory for coroutine frames, recycled per thread.
+/// Memory for coroutine frames, and for what lasts as long, recycled per thread.
 ///
 /// A frame is freed by the thread that ends the coroutine, which need not be the one that started
 /// it; each thread keeps a bounded number of free blocks of each size class, so that frames which
