@@ -53,6 +53,8 @@ def main():
     for thread in threads:
         thread.join()
     took = time.perf_counter() - begin
+    if not times:
+        sys.exit("resume.py: no connection was resumed in time")
     times.sort()
     at = {f"p{name}_us": 1e6 * times[int(len(times) * share)]
           for name, share in (("50", 0.5), ("99", 0.99), ("999", 0.999))}
