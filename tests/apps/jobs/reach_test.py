@@ -183,15 +183,19 @@ SLACK_S = 3  # for a machine that is busy
 @contextmanager
 def frozen(server):
     """It and its connections' processes do nothing, and lose nothing."""
-    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-    pids = [server.pid, *map(int, children)]
+    # First and last of them: a child that ends meanwhile is there until it looks for it.
+    os.kill(server.pid, signal.SIGSTOP)
+    children = []
     try:
-        for pid in pids:
+        status = Path(f"/proc/{server.pid}/status")
+        eventually(lambda: "State:\tT" in status.read_text(), "it is stopped")
+        listed = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text()
+        children = [int(pid) for pid in listed.split()]
+        for pid in children:
             os.kill(pid, signal.SIGSTOP)
         yield
     finally:
-        # It comes last: a child that has ended meanwhile is there until it looks for it.
-        for pid in reversed(pids):
+        for pid in [*children, server.pid]:
             os.kill(pid, signal.SIGCONT)
 
 
