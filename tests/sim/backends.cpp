@@ -41,15 +41,15 @@ class read_backend final : public rota::io::read_backend, private actor {
 public:
     /// `bound`: to the thread that enters it, as a ring is: what arrives comes only while that
     /// asks.
-    /// `armed_last`: which backend of this side that was.
-    read_backend(bool bound, std::shared_ptr<read_backend*> armed_last)
-        : bound_(bound), armed_last_(std::move(armed_last)) {
+    /// `used_last`: which backend of this side that was.
+    read_backend(bool bound, std::shared_ptr<read_backend*> used_last)
+        : bound_(bound), used_last_(std::move(used_last)) {
         here().add(*this);
     }
     ~read_backend() override {
         const memory::ample kernel;
-        if (*armed_last_ == this)
-            *armed_last_ = nullptr;
+        if (*used_last_ == this)
+            *used_last_ = nullptr;
         here().require(armed_.empty(), "a ring goes with operations in it");
         here().remove(*this);
     }
@@ -82,10 +82,7 @@ public:
         const memory::ample kernel;
         check_thread();
         simulation::here().check_role("rota-read");
-        // A second one for the same side is of a thread that has taken over.
-        if (read_backend* const before = std::exchange(*armed_last_, this);
-            before != nullptr && before != this)
-            before->abandon();
+        take_place();
         here().require(
             std::ranges::none_of(armed_, [&](const in_flight& f) { return f.op == &op; }),
             "an operation is armed twice");
@@ -104,6 +101,7 @@ public:
     std::size_t wait(std::span<op_completion> out, time_point until) override {
         const memory::ample kernel;
         check_thread();
+        take_place();
         inside_ = true;
         if (until > here().now()) {
             here().wait(
@@ -132,6 +130,12 @@ private:
 
     static network& net() { return simulation::here().net; }
 
+    /// A second one that is used for the same side is of a thread that has taken over.
+    void take_place() noexcept {
+        if (read_backend* const before = std::exchange(*used_last_, this);
+            before != nullptr && before != this)
+            before->abandon();
+    }
     void check_thread() const {
         here().require(!bound_ || thread_ == fiber::current(), "a ring is entered by two threads");
     }
@@ -233,7 +237,7 @@ private:
     static std::uint16_t take(buffer_group& group);
 
     const bool bound_;
-    const std::shared_ptr<read_backend*> armed_last_;
+    const std::shared_ptr<read_backend*> used_last_;
     bool inside_ = false; // its thread is in wait()
     const fiber* thread_ = nullptr;
     std::vector<in_flight> armed_;
