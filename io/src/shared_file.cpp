@@ -107,6 +107,17 @@ task<std::string> read_piece(file_slice* from, std::size_t bytes_max) {
     co_return piece;
 }
 
+ssize_t try_read(const file_slice& from, std::span<char> into) noexcept {
+    into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), from.size)));
+    if (into.empty())
+        return 0;
+    const ssize_t got = read_at(from.file.native_handle(), from.offset, into, RWF_NOWAIT);
+    if (got == -EOPNOTSUPP)
+        return -EAGAIN;
+    const bool all = got >= 0 && static_cast<std::uint64_t>(got) == from.size;
+    return got == 0 || (all && !from.holds()) ? -ESTALE : got;
+}
+
 bool is_in_memory(const file_slice& part) noexcept {
     if (part.size == 0)
         return true;

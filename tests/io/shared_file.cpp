@@ -1,5 +1,7 @@
 #include <rota/io/shared_file.hpp>
 
+#include <cerrno>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -92,6 +94,32 @@ TEST_CASE("a file is read piece by piece, from memory or not") {
     rota::runtime rt({.workers = 1});
     f.forget();
     CHECK((rt.block_on(read_all(f.slice(), 100'000)) == bytes));
+}
+
+TEST_CASE("what is in memory of a file is read at once") {
+    const std::string bytes = pattern(10'000);
+    const temporary_file f(bytes);
+    std::string into(20'000, '\0');
+    CHECK(try_read(f.slice(), into) == 10'000);
+    CHECK((into.substr(0, 10'000) == bytes));
+    CHECK(try_read(f.slice(100, 5), into) == 5);
+    CHECK(into.substr(0, 5) == bytes.substr(100, 5));
+    CHECK(try_read(f.slice(), std::span(into).first(7)) == 7);
+    CHECK(try_read(f.slice(100, 0), into) == 0);
+    CHECK(try_read(f.slice(10'000, 1), into) == -ESTALE);
+    CHECK(try_read({.file = {}, .facts = {}, .offset = 0, .size = 1}, into) == -EBADF);
+    const file_slice whole = f.slice();
+    f.cut(9'000);
+    CHECK(try_read(whole, std::span(into).first(500)) == 500);
+    const file_slice rest{.file = whole.file, .facts = whole.facts, .offset = 9'000, .size = 1'000};
+    CHECK(try_read(rest, into) == -ESTALE);
+    f.cut(10'000);
+    file_slice changed = f.slice();
+    changed.facts.modified_ns -= 1;
+    CHECK(try_read(changed, into) == -ESTALE);
+    f.forget();
+    const ssize_t forgotten = try_read(f.slice(), into);
+    CHECK((forgotten == -EAGAIN || forgotten == 10'000));
 }
 
 TEST_CASE("a file that changes cannot be read to its end") {

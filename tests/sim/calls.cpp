@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "network.hpp"
 #include "simulation.hpp"
@@ -67,6 +68,7 @@ int __real_getsockname(int fd, sockaddr* address, socklen_t* length);
 int __real_getpeername(int fd, sockaddr* address, socklen_t* length);
 int __real_fcntl(int fd, int command, ...);
 long __real_syscall(long number, ...);
+ssize_t __real_preadv64v2(int fd, const iovec* into, int count, off64_t at, int flags);
 ssize_t __real_getrandom(void* buffer, size_t bytes, unsigned flags);
 time_t __real_time(time_t* out);
 std::int64_t __real__ZNSt6chrono3_V212steady_clock3nowEv();
@@ -89,6 +91,7 @@ int __wrap_getsockname(int fd, sockaddr* address, socklen_t* length);
 int __wrap_getpeername(int fd, sockaddr* address, socklen_t* length);
 int __wrap_fcntl(int fd, int command, ...);
 long __wrap_syscall(long number, ...);
+ssize_t __wrap_preadv64v2(int fd, const iovec* into, int count, off64_t at, int flags);
 ssize_t __wrap_getrandom(void* buffer, size_t bytes, unsigned flags);
 time_t __wrap_time(time_t* out);
 std::int64_t __wrap__ZNSt6chrono3_V212steady_clock3nowEv();
@@ -202,6 +205,19 @@ long __wrap_syscall(long number, ...) {
         return returned(net().dissolve(fd));
     return __real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
                           arguments[4], arguments[5]);
+}
+
+// Files are in memory, which has not all of them, or not as much as is asked for.
+ssize_t __wrap_preadv64v2(int fd, const iovec* into, int count, off64_t at, int flags) {
+    const memory::ample kernel;
+    if (world::find() == nullptr || (flags & RWF_NOWAIT) == 0)
+        return __real_preadv64v2(fd, into, count, at, flags);
+    if (here().rng().chance(200))
+        return returned(-EAGAIN);
+    iovec some = *into;
+    if (some.iov_len > 1 && here().rng().chance(200))
+        some.iov_len = here().rng().between(1, some.iov_len);
+    return __real_preadv64v2(fd, &some, 1, at, flags & ~RWF_NOWAIT);
 }
 
 ssize_t __wrap_getrandom(void* buffer, size_t bytes, unsigned flags) {

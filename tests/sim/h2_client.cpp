@@ -70,7 +70,8 @@ public:
         constexpr std::size_t rooms[] = {1, 100, 65536, 65536};
         if (!p_.refused())
             p_.set_room(in->large ? 65536 : r_.one_of(rooms));
-        for (std::size_t count = r_.between(1, 8); count != 0; --count)
+        const std::size_t most = std::max<std::size_t>(in->streams_max, 8);
+        for (std::size_t count = r_.between(1, most); count != 0; --count)
             asks_.push_back(draw());
     }
 
@@ -82,10 +83,10 @@ public:
         p_.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         // No table, since ours remembers nothing; and how much may come of a stream.
         send({h2_frame::settings, 0, 0, setting(1, 0) + setting(4, initial_window_)});
-        const bool breaks_off = r_.chance(100);
+        const bool breaks_off = r_.chance(150);
         while (!done()) {
             if (breaks_off && r_.chance(50))
-                return r_.chance(500) ? p_.reset() : p_.close();
+                return break_off();
             act();
             const peer::event e = p_.wait(here().now() + nanoseconds(10'000'000));
             if (e == peer::event::bytes)
@@ -98,6 +99,22 @@ public:
     }
 
 private:
+    void break_off() {
+        if (r_.chance(300))
+            return p_.reset();
+        if (r_.chance(300))
+            return p_.close();
+        // It reads what comes still; handlers have nobody to answer to.
+        left_ = true;
+        p_.half_close();
+        peer::event e = peer::event::bytes;
+        while (e == peer::event::bytes) {
+            e = p_.wait(here().now() + std::chrono::hours(1));
+            read();
+        }
+        here().require(e != peer::event::late, "a connection does not end behind its client");
+    }
+
     exchange draw() {
         if (r_.chance(150))
             return {"GET", fmt::format("/wait/{}-{}", number_, asks_.size()), "", false, 0, ""};
@@ -107,7 +124,12 @@ private:
             const std::string content = pattern(r_.between(60'000, 100'000));
             if (r_.chance(500))
                 return {"POST", "/echo", content, false, 200, content};
-            return {"GET", fmt::format("/large/{}", content.size()), "", false, 200, content};
+            const char* const from = r_.chance(500) ? "large" : "file";
+            return {"GET", fmt::format("/{}/{}", from, content.size()), "", false, 200, content};
+        }
+        if (r_.chance(150)) {
+            const std::size_t size = r_.below(5'000);
+            return {"GET", fmt::format("/file/{}", size), "", false, 200, pattern(size)};
         }
         return draw_exchange(r_);
     }
@@ -342,7 +364,7 @@ private:
     void take_reset(const h2_frame& f) {
         stream& s = find(f);
         const bool unread = s.ended && f.number() == no_error;
-        here().require(s.reset || unread || s.asked.status == 0 || !in_.serves(),
+        here().require(s.reset || unread || s.asked.status == 0 || left_ || !in_.serves(),
                        "a stream is reset for no reason");
         s.reset = true;
     }
@@ -426,6 +448,7 @@ private:
     std::uint32_t pings_ = 0;
     unsigned changes_ = 0;
     unsigned goaways_ = 0;
+    bool left_ = false; // it has ended its side
     std::uint32_t last_served_ = stream_max;
 };
 

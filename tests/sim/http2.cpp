@@ -64,7 +64,8 @@ void run_http2() {
         simulation::here().net.widen(4096);
     scenario s(large ? setting::together : setting::any);
     rota::http::server_options options = patient_options(r.between(1, 5));
-    options.limits.http2.streams_max = static_cast<std::uint32_t>(r.between(1, 8));
+    options.limits.http2.streams_max =
+        static_cast<std::uint32_t>(r.chance(150) ? r.between(20, 40) : r.between(1, 8));
     options.limits.http2.stream_window_bytes = 65'535;
     options.limits.http2.connection_window_bytes = r.chance(500) ? 65'535 : 1'048'576;
     options.hooks.on_error = [](std::string_view what) {

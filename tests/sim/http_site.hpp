@@ -12,7 +12,7 @@ namespace sim {
 
 /// A file in memory that holds a pattern.
 rota::io::shared_file make_file(std::size_t bytes);
-inline constexpr std::size_t site_file_bytes = 9000;
+inline constexpr std::size_t site_file_bytes = 100'000;
 
 /// What answers at once or later, in one piece or many, in words or from such a file.
 rota::http::router site_routes(const rota::io::shared_file& from);

@@ -27,8 +27,9 @@ public:
         bool last = false;                 // nothing follows them but trailers
         const headers* trailers = nullptr; // or null
     };
-    /// What there is; zero bytes that are not the last mean that there will be more: resume().
-    [[nodiscard]] virtual content ready() const noexcept = 0;
+    /// What there is, of which no more than so much leaves; zero bytes that are not the last mean
+    /// that there will be more: resume().
+    [[nodiscard]] virtual content ready(std::size_t bytes_max) noexcept = 0;
     /// The first `bytes` of them, which leave now: valid until the next call.
     [[nodiscard]] virtual std::string_view take(std::size_t bytes) noexcept = 0;
 

@@ -187,10 +187,10 @@ struct engine::callbacks {
 
     static ssize_t read_content(nghttp2_session* session, std::int32_t id, std::size_t bytes_max,
                                 std::uint32_t* flags, engine& self) noexcept {
-        const engine_stream* const stream = self.find(id);
+        engine_stream* const stream = self.find(id);
         if (stream == nullptr)
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-        const engine_stream::content there = stream->ready();
+        const engine_stream::content there = stream->ready(bytes_max);
         if (there.bytes == 0 && !there.last)
             return NGHTTP2_ERR_DEFERRED;
         *flags |= NGHTTP2_DATA_FLAG_NO_COPY;

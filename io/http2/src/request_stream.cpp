@@ -1,6 +1,9 @@
 #include "request_stream.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -18,6 +21,9 @@ namespace {
 constexpr std::size_t copied_answer_max = 4'096;
 /// The same of what is streamed.
 constexpr std::size_t copied_content_max = 16'384;
+
+/// Bytes of a file between ready() and take(), which follow each other. No frame has more.
+thread_local std::array<char, 16'384> file_bytes;
 
 [[noreturn]] void throw_gone() {
     throw std::system_error(std::make_error_code(std::errc::connection_reset));
@@ -40,6 +46,8 @@ void request_stream::begin(std::int32_t id) noexcept {
     detail::clear_and_trim(kept_);
     kept_from_ = 0;
     external_ = {};
+    file_ = nullptr;
+    file_error_ = 0;
     answer_ = begun_answer_ = nullptr;
     trailers_ = {};
     written_ = sent_ = 0;
@@ -244,6 +252,52 @@ task<void> request_stream::write_owned(std::string piece) {
         co_await wait_sent(kept_bytes_low);
 }
 
+/// It is read frame by frame, as the client's windows let them leave, so that a stream that waits
+/// keeps none of it; only what is not in memory is fetched ahead.
+task<void> request_stream::write_file(io::file_slice part) {
+    constexpr std::size_t fetched_bytes = 65'536;
+    if (!begin_piece(part.size))
+        co_return;
+    co_await wait_sent(0);
+    struct guard {
+        request_stream& of;
+        ~guard() { of.file_ = nullptr; }
+    } lent{*this};
+    file_ = &part;
+    file_error_ = 0;
+    for (;;) {
+        place_.by.resume(id_);
+        place_.on.flush();
+        while (part.size > 0 && file_error_ == 0) {
+            check_open();
+            signal::awaiter taken = room_.wait("a window to send in");
+            co_await taken;
+        }
+        check_open();
+        if (part.size == 0)
+            co_return;
+        if (file_error_ != EAGAIN)
+            throw std::system_error(file_error_, std::system_category(), "reading a file");
+        std::string piece = co_await io::read_piece(&part, fetched_bytes);
+        kept_ = std::move(piece);
+        kept_from_ = 0;
+        file_error_ = 0;
+    }
+}
+
+/// How much of it can leave at once.
+std::size_t request_stream::read_file(std::size_t bytes_max) noexcept {
+    if (file_error_ != 0)
+        return 0;
+    const std::span<char> into(file_bytes);
+    const ssize_t got = io::try_read(*file_, into.first(std::min(bytes_max, into.size())));
+    if (got >= 0)
+        return static_cast<std::size_t>(got);
+    file_error_ = static_cast<int>(-got);
+    room_.notify();
+    return 0;
+}
+
 task<void> request_stream::flush() {
     begin_content();
     place_.on.flush();
@@ -315,10 +369,13 @@ void request_stream::sent(std::size_t bytes, bool last) noexcept {
     end_sent_ = end_sent_ || last;
 }
 
-engine_stream::content request_stream::ready() const noexcept {
+engine_stream::content request_stream::ready(std::size_t bytes_max) noexcept {
     const std::size_t kept = kept_.size() - kept_from_;
     engine_stream::content there;
-    there.bytes = kept > 0 ? kept : external_.size();
+    if (kept > 0)
+        there.bytes = kept;
+    else
+        there.bytes = file_ != nullptr ? read_file(bytes_max) : external_.size();
     there.last = last_ && (kept == 0 || external_.empty());
     if (there.last && !trailers_.empty())
         there.trailers = &trailers_;
@@ -330,6 +387,10 @@ std::string_view request_stream::take(std::size_t bytes) noexcept {
     if (kept_from_ < kept_.size()) {
         taken = std::string_view(kept_).substr(kept_from_, bytes);
         kept_from_ += taken.size();
+    } else if (file_ != nullptr) {
+        taken = std::string_view(file_bytes.data(), bytes);
+        file_->offset += bytes;
+        file_->size -= bytes;
     } else {
         taken = external_.substr(0, bytes);
         external_.remove_prefix(taken.size());

@@ -15,6 +15,7 @@
 #include <rota/http/response.hpp>
 #include <rota/http/session_control.hpp>
 #include <rota/io/send_patience.hpp>
+#include <rota/io/shared_file.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/task.hpp>
 
@@ -99,7 +100,7 @@ public:
     [[nodiscard]] bool stalls(responder::time_point now) noexcept;
     /// What has not been sent of what there is.
     [[nodiscard]] std::size_t unsent() const noexcept {
-        return external_.size() + kept_.size() - kept_from_;
+        return external_.size() + kept_.size() - kept_from_ + (file_ ? file_->size : 0);
     }
     /// When the client's time to end a request that has been answered is up.
     std::optional<responder::time_point> drop_until{};
@@ -110,7 +111,7 @@ public:
     std::size_t place_in_open = 0;
 
     // -- of the engine
-    [[nodiscard]] engine_stream::content ready() const noexcept override;
+    [[nodiscard]] engine_stream::content ready(std::size_t bytes_max) noexcept override;
     [[nodiscard]] std::string_view take(std::size_t bytes) noexcept override;
 
 private:
@@ -136,6 +137,7 @@ private:
     // -- body_writer
     task<void> write(std::string_view piece) override;
     task<void> write_owned(std::string piece) override;
+    task<void> write_file(io::file_slice part) override;
     task<void> flush() override;
     void add_trailer(std::string_view name, std::string_view value) override;
 
@@ -149,6 +151,7 @@ private:
     void give_up(error_code why) noexcept;
     void check_open() const;
     [[nodiscard]] task<void> send_external(std::string_view bytes);
+    [[nodiscard]] std::size_t read_file(std::size_t bytes_max) noexcept;
     [[nodiscard]] task<void> wait_sent(std::size_t left_max, io::deadline until = {});
     [[nodiscard]] task<bool> refuses_takeover(const response* answer);
     void refuse(const response& answer);
@@ -168,6 +171,8 @@ private:
     std::string kept_; // to be sent, but for the first kept_from_
     std::size_t kept_from_ = 0;
     std::string_view external_;        // the same, behind that; of what waits for it
+    io::file_slice* file_ = nullptr;   // the same; read when it can leave
+    int file_error_ = 0;               // why that was not possible
     const response* answer_ = nullptr; // streamed, and not begun
     const response* begun_answer_ = nullptr;
     headers trailers_;

@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include <sys/types.h>
+
 #include <rota/task.hpp>
 
 namespace rota::io {
@@ -61,6 +63,10 @@ struct file_slice {
 /// in blocking(). Throws std::system_error, ESTALE if the file is no more what it was: with the
 /// last piece all of it is known to be right. `from` outlives the task.
 [[nodiscard]] task<std::string> read_piece(file_slice* from, std::size_t bytes_max);
+/// Reads what of its beginning is in memory, up to as much as there is room for: how many bytes, at
+/// least one if there are any. -EAGAIN if a disk has to be waited for (read_piece() does), -ESTALE
+/// as above, or another -errno.
+[[nodiscard]] ssize_t try_read(const file_slice& from, std::span<char> into) noexcept;
 
 /// Sees to it that these bytes are in memory, so that sending them does not wait for a disk; in
 /// blocking() if they are not. Fails for nothing: what is wrong shows when they are sent. `of`
