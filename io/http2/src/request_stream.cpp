@@ -263,6 +263,7 @@ task<void> request_stream::write_file(io::file_slice part) {
         request_stream& of;
         ~guard() { of.file_ = nullptr; }
     } lent{*this};
+    // cppcheck-suppress danglingLifetime ; until `lent` ends
     file_ = &part;
     file_error_ = 0;
     for (;;) {
