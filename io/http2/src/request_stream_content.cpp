@@ -42,17 +42,28 @@ bool request_stream::begin_piece(std::size_t size) {
     return true;
 }
 
+/// Where the length was announced, its last piece is known to be that, and leaves with the end.
+void request_stream::see_end() noexcept {
+    const auto length = begun_answer_->length();
+    if (!length || written_ != *length)
+        return;
+    last_ = true;
+    trailers_ = {};
+}
+
 task<void> request_stream::write(std::string_view piece) {
     if (!begin_piece(piece.size()))
         co_return;
     if (piece.size() > copied_content_max) {
         co_await wait_sent(0);
+        see_end();
         co_await send_external(piece);
         co_return;
     }
     if (kept_from_ == kept_.size() || kept_from_ >= kept_bytes_max)
         kept_.erase(0, std::exchange(kept_from_, 0));
     kept_.append(piece);
+    see_end();
     place_.by.resume(id_);
     place_.on.flush();
     if (unsent() > kept_bytes_max)
@@ -69,6 +80,7 @@ task<void> request_stream::write_owned(std::string piece) {
     co_await wait_sent(0);
     kept_ = std::move(piece);
     kept_from_ = 0;
+    see_end();
     place_.by.resume(id_);
     place_.on.flush();
     if (unsent() > kept_bytes_max)
@@ -84,11 +96,16 @@ task<void> request_stream::write_file(io::file_slice part) {
     co_await wait_sent(0);
     struct guard {
         request_stream& of;
-        ~guard() { of.file_ = nullptr; }
+        ~guard() {
+            if (of.unsent() > 0) // it ends otherwise
+                of.last_ = false;
+            of.file_ = nullptr;
+        }
     } lent{*this};
     // cppcheck-suppress danglingLifetime ; until `lent` ends
     file_ = &part;
     file_error_ = 0;
+    see_end();
     for (;;) {
         place_.by.resume(id_);
         place_.on.flush();
@@ -175,7 +192,7 @@ engine_stream::content request_stream::ready(std::size_t bytes_max) noexcept {
         there.bytes = kept;
     else
         there.bytes = file_ != nullptr ? read_file(bytes_max) : external_.size();
-    there.last = last_ && (kept == 0 || external_.empty());
+    there.last = last_ && there.bytes == unsent();
     if (there.last && !trailers_.empty())
         there.trailers = &trailers_;
     return there;

@@ -91,6 +91,46 @@ TEST_CASE("http2: files keep their place in what is streamed") {
     CHECK(c.answers[1].ended);
 }
 
+/// The number of DATA frames of a stream, and the bytes of the last.
+std::pair<std::size_t, std::size_t> frames_of(const http2_client& c, std::uint32_t stream) {
+    std::pair<std::size_t, std::size_t> found;
+    for (const frame& one : c.frames) {
+        if (one.type == data_frame && one.stream == stream)
+            found = {found.first + 1, one.payload.size()};
+    }
+    return found;
+}
+
+TEST_CASE("http2: the last of what was announced says that it is the last") {
+    const std::string bytes = lines(20'000);
+    const temporary_file file(bytes);
+    router made = files_at(&file);
+    made.get("/announced", [] {
+        return response::stream(6, [](body_writer& out) -> task<void> {
+            co_await out.write("one");
+            out.add_trailer("X-Sum", "2");
+            co_await out.flush();
+            co_await out.write("two");
+            co_await out.flush();
+        });
+    });
+    http2_client c(std::move(made));
+    c.ask(1, asking("GET", "/file"));
+    CHECK((c.answers[1].content == bytes));
+    CHECK(c.answers[1].ended);
+    CHECK(frames_of(c, 1) == std::pair<std::size_t, std::size_t>(2, 20'000 - 16'384));
+    c.ask(3, asking("GET", "/announced"));
+    CHECK(c.answers[3].content == "onetwo");
+    CHECK(c.answers[3].ended);
+    CHECK(c.answers[3].heads.size() == 1);
+    CHECK(frames_of(c, 3) == std::pair<std::size_t, std::size_t>(2, 3));
+    file.forget();
+    c.ask(5, asking("GET", "/file"));
+    CHECK((c.answers[5].content == bytes));
+    CHECK(frames_of(c, 5).second == 20'000 - 16'384);
+    CHECK(c.errors.empty());
+}
+
 TEST_CASE("http2: several files leave at once, frame by frame") {
     const std::string bytes = lines(300'000);
     const temporary_file file(bytes);
