@@ -142,7 +142,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--first", type=int, default=1)
-    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=6000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="those that have this in their name")
     parser.add_argument("--every", type=int, default=1, help="only every Nth of them")

@@ -158,10 +158,10 @@ private:
 
 damage draw_damage(random& r, std::size_t lines) {
     damage what;
-    const std::size_t about = 700 + lines + lines / 8; // with a handshake
-    if (r.chance(400))
+    const std::size_t about = 450 + lines + lines / 8; // with a handshake
+    if (r.chance(350))
         what.cut = r.below(about);
-    else if (r.chance(300))
+    else if (r.chance(400))
         what.flip = r.below(about);
     return what;
 }
