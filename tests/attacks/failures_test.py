@@ -24,6 +24,8 @@ from pathlib import Path
 
 from attack import BRIEF, ask, best_answer_s, send_some
 from failing_starts import try_starts
+from http2_frames import (DATA, END_STREAM, GOAWAY, RST_STREAM, WINDOW_UPDATE, Http2, frame,
+                          number)
 from leaks import check_no_leaks
 from programs import PATIENCE_S, check, equal, eventually, run_tests
 from rota_http import RotaHttp
@@ -111,6 +113,34 @@ def post(path, body, more=b""):
             b"\r\n" + body)
 
 
+def talk_http2(server):
+    """Streams of all kinds over one connection, which ends behind them."""
+    begin = time.monotonic()
+    try:
+        with server.connect() as over:
+            client = Http2(over, wishes=b"\0\4" + number(1 << 20))
+            client.send(frame(WINDOW_UPDATE, 0, 0, number(1 << 20)))
+            client.ask(1, "/plaintext")
+            client.ask(3, "/echo", method="POST", last=False)
+            client.send(frame(DATA, 0, 3, b"x" * 16_000))
+            client.send(frame(DATA, END_STREAM, 3, b"x" * 4_000))
+            client.ask(5, "/bytes/300000")
+            client.ask(7, "/sleep/1")
+            client.ask(9, "/stream?lines=3&interval_ms=1")
+            client.ask(11, "/ws/echo", (":protocol", "websocket"), ("sec-websocket-version", "13"),
+                       method="CONNECT", last=False)
+            client.send(frame(DATA, 0, 11, b"\x81\x82mask\x05\x08"))  # "hi"
+            client.send(frame(DATA, END_STREAM, 11, b"\x88\x80mask"))
+            client.ask(13, "/sleep/300")
+            client.send(frame(RST_STREAM, 0, 13, number(8)))
+            client.send(frame(GOAWAY, 0, 0, number(0) + number(0)))
+            while not client.gone:
+                client.read()
+    except OSError:  # the end of the connection
+        pass
+    check(time.monotonic() < begin + PATIENCE_S, "a connection of HTTP/2 is stuck")
+
+
 def script(server, tag):
     """About everything the server does, once."""
     talk(server, get(b"/plaintext") * 3 + get(b"/json") + get(b"/hello/x") + get(b"/nothing"))
@@ -134,6 +164,7 @@ def script(server, tag):
     talk(server, get(jobs) + get(jobs + b"/jobs") + post(jobs + b"/purge", b""))
     talk(server, get(jobs + b"/events"), until=b"\n\n")
     talk(server, get(b"/debug/tasks") + get(b"/metrics") + get(b"/healthz") + get(b"/readyz"))
+    talk_http2(server)
     with server.connect() as client:  # that is reset
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         send_some(client, get(b"/sleep/300"))
