@@ -1,4 +1,4 @@
-"""What grows with workers, and what cores that are not here would do: python3 bench/scale --help."""
+"""What grows with workers, and what more cores would bring: python3 bench/scale --help."""
 
 import argparse
 import datetime

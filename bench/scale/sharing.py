@@ -1,6 +1,7 @@
 """Lines of memory that move between threads for a request: rota-http with lines.cpp in it."""
 
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -33,20 +34,31 @@ def measure(rota, build, topology, workers, seconds):
     return after.since(before), answered.answers
 
 
+def parse_places(said, codes, root):
+    """{code: "file:line"} from what addr2line says: the innermost place that is no library's."""
+    names = {}
+    for code, block in zip(codes, re.split(r"^0x[0-9a-f]+$", said, flags=re.M)[1:]):
+        frames = [os.path.normpath(line.split(" (")[0]) for line in block.strip().splitlines()]
+        ours = [frame for frame in frames if frame.startswith(f"{root}/")]
+        names[code] = (ours or frames or [hex(code)])[0].removeprefix(f"{root}/")
+    return names
+
+
 def name_places(program, codes):
-    """What addr2line says of them: {code: function}."""
-    words = ["addr2line", "-e", str(program), "-f", "-C", "-s", *map(hex, codes)]
+    words = ["addr2line", "-e", str(program), "-a", "-i", *map(hex, codes)]
     try:
         said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120).stdout
     except (OSError, subprocess.SubprocessError):
-        return {code: hex(code) for code in codes}
-    lines = said.splitlines()
-    return {code: f"{name.partition('(')[0]} {where}"
-            for code, name, where in zip(codes, lines[::2], lines[1::2])}
+        said = ""
+    return {code: hex(code) for code in codes} | parse_places(said, codes, growth.ROOT)
 
 
 def busiest(moved, program):
     """[(moves, needless, where)], most first."""
-    top = sorted(moved.places.items(), key=lambda item: -item[1][0])[:PLACES_SHOWN]
-    names = name_places(program, [code for code, _ in top])
-    return [(moves, needless, names[code]) for code, (moves, needless) in top]
+    names = name_places(program, list(moved.places))
+    lines = {}
+    for code, counts in moved.places.items():
+        before = lines.get(names[code], (0, 0))
+        lines[names[code]] = tuple(map(sum, zip(before, counts)))
+    top = sorted(lines.items(), key=lambda item: -item[1][0])[:PLACES_SHOWN]
+    return [(moves, needless, where) for where, (moves, needless) in top]

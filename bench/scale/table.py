@@ -104,7 +104,8 @@ def document(conditions, cores, grown, moved, program, options):
         "As if each thread had a core, and a cache that loses nothing but to others: a line that a "
         "thread reads or writes and another has changed or has, counted in what we compile "
         "(`bench/scale/lines.cpp`). Needless: only this thread ever touches the word itself, and "
-        "others its neighbours.",
+        "others its neighbours. Counting takes time, so that `split` lends less than it does: "
+        "where a worker's turn runs on the receiving thread, its lines stay there.",
         "",
         *moves_rows(moved),
         *places_rows(moved, program),

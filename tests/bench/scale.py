@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 import counters  # noqa: E402
 import growth  # noqa: E402
 import model  # noqa: E402
+import sharing  # noqa: E402
 import table  # noqa: E402
 
 ROUNDS = 1000
@@ -91,6 +92,15 @@ class Lines(unittest.TestCase):
             return counters.parse(head + places)
         since = counted(9, (6, 1)).since(counted(4, (2, 1)))
         self.assertEqual((since.moves, since.places), (5, {77: (4, 0)}))
+
+
+class Places(unittest.TestCase):
+    def test_the_innermost_of_ours(self):
+        said = ("0x0000000000000010\n/usr/include/c++/12/bits/atomic_base.h:856\n"
+                "/a/b/build/../io/src/output.cpp:166 (discriminator 2)\n/a/b/io/src/other.cpp:1\n"
+                "0x0000000000000020\n/usr/include/x.h:1\n")
+        self.assertEqual(sharing.parse_places(said, [16, 32], "/a/b"),
+                         {16: "io/src/output.cpp:166", 32: "/usr/include/x.h:1"})
 
 
 class Model(unittest.TestCase):
