@@ -120,11 +120,14 @@ private:
             return {"GET", fmt::format("/wait/{}-{}", number_, asks_.size()), "", false, 0, ""};
         if (r_.chance(150))
             return draw_websocket(r_);
-        if (in_.large && r_.chance(200)) {
+        if (r_.chance(100)) // longer than from the first goodbye to the last
+            return {"GET", fmt::format("/sleep/{}", r_.between(100, 900)), "", false, 200, "slept"};
+        if (in_.large && r_.chance(400)) {
             const std::string content = pattern(r_.between(60'000, 100'000));
-            if (r_.chance(500))
+            if (r_.chance(300))
                 return {"POST", "/echo", content, false, 200, content};
-            const char* const from = r_.chance(500) ? "large" : "file";
+            constexpr const char* sources[] = {"large", "file", "need"};
+            const char* const from = r_.one_of(sources);
             return {"GET", fmt::format("/{}/{}", from, content.size()), "", false, 200, content};
         }
         if (r_.chance(150)) {

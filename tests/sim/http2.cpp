@@ -2,6 +2,7 @@
 // change, with streams that are given up, or are WebSockets (RFC 8441); and through a drain, behind
 // which it is known which requests have been served.
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -35,6 +36,15 @@ task<response> wait(h2_host* in, std::string name) {
     rota::event never_set;
     co_await never_set.wait();
     co_return response::text("");
+}
+
+/// Much, in pieces, while one of the things that are asked for may be refused.
+task<void> write_in_need(std::size_t size, rota::http::body_writer* to) {
+    const memory::scarce here_is_little;
+    const std::string all = pattern(size);
+    for (std::string_view rest = all; !rest.empty();
+         rest.remove_prefix(std::min<std::size_t>(rest.size(), 700)))
+        co_await to->write(rest.substr(0, 700));
 }
 
 task<void> echo(rota::http::websocket ws) {
@@ -80,6 +90,11 @@ void run_http2() {
     rota::http::router routes = site_routes(from);
     routes.get("/wait/{name}",
                [&in](request& req) { return wait(&in, std::string(req.param("name"))); });
+    routes.get("/need/{count}", [](const request& req) {
+        const auto size = req.param<std::size_t>("count");
+        return response::stream(
+            [size](rota::http::body_writer& to) { return write_in_need(size, &to); }, "text/plain");
+    });
     routes.get("/ws", rota::http::serve_websockets(echo, patient_websockets()));
     rota::http::server server(s.context(), std::move(routes), options);
     for (std::size_t count = r.between(1, 5); count != 0; --count) {

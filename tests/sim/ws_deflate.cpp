@@ -44,6 +44,8 @@ ws_deflate::ws_deflate(std::string_view answered)
 }
 
 std::string ws_deflate::pack(std::string_view message) {
+    if (message.empty()) // RFC 7692 section 7.2.3.6
+        return std::string(1, '\0');
     std::string packed;
     for (bool done = false; !done;) {
         std::array<char, 512> piece{};
