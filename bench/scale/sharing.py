@@ -12,7 +12,7 @@ import generators
 from error import BenchError
 from workloads import Workload
 
-PLACES_SHOWN = 12
+PLACES_SHOWN = 8
 
 
 def measure(rota, build, topology, workers, seconds):
@@ -54,11 +54,13 @@ def name_places(program, codes):
 
 
 def busiest(moved, program):
-    """[(moves, needless, where)], most first."""
+    """[(moves, needless, where)], most first; and behind them the others with most needless."""
     names = name_places(program, list(moved.places))
     lines = {}
     for code, counts in moved.places.items():
         before = lines.get(names[code], (0, 0))
         lines[names[code]] = tuple(map(sum, zip(before, counts)))
     top = sorted(lines.items(), key=lambda item: -item[1][0])[:PLACES_SHOWN]
+    needless = sorted(lines.items(), key=lambda item: -item[1][1])[:PLACES_SHOWN]
+    top += [item for item in needless if item not in top and item[1][1] > 0]
     return [(moves, needless, where) for where, (moves, needless) in top]

@@ -92,10 +92,12 @@ public:
             if (e == peer::event::bytes)
                 read();
             else if (e != peer::event::late)
-                return check_end(e);
+                return said_goodbye_ && done() ? void() : check_end(e);
         }
-        if (r_.chance(500))
-            send({h2_frame::goaway, 0, 0, h2_number(0) + h2_number(no_error)});
+        if (!said_goodbye_ && r_.chance(300))
+            say_goodbye();
+        if (said_goodbye_)
+            wait_for_end();
     }
 
 private:
@@ -107,9 +109,19 @@ private:
         // It reads what comes still; handlers have nobody to answer to.
         left_ = true;
         p_.half_close();
+        wait_for_end();
+    }
+
+    /// It opens no more streams.
+    void say_goodbye() {
+        said_goodbye_ = true;
+        send({h2_frame::goaway, 0, 0, h2_number(0) + h2_number(no_error)});
+    }
+
+    void wait_for_end() {
         peer::event e = peer::event::bytes;
         while (e == peer::event::bytes) {
-            e = p_.wait(here().now() + std::chrono::hours(1));
+            e = p_.wait(here().now() + std::chrono::minutes(1));
             read();
         }
         here().require(e != peer::event::late, "a connection does not end behind its client");
@@ -162,6 +174,8 @@ private:
             if (s.open())
                 act(id, s);
         }
+        if (asks_.empty() && !said_goodbye_ && r_.chance(100))
+            say_goodbye();
         if (receive_window_ < default_window / 2 && r_.chance(300))
             open_window(0, receive_window_, r_.between(10'000, 60'000));
         if (!pinged_ && pings_ < 5 && r_.chance(30)) {
@@ -402,7 +416,7 @@ private:
         }
         here().require(f.number(4) == no_error, "the server finds a fault");
         here().require(in_.s->ending(), "the server says goodbye for no reason");
-        here().require(goaways_ > 1 || last == stream_max || !in_.serves(),
+        here().require(goaways_ > 1 || last == stream_max || said_goodbye_ || !in_.serves(),
                        "the first goodbye says what the last stream is");
         here().require(last <= last_served_, "a stream that was given up is served");
         for (auto& [id, s] : streams_) {
@@ -451,7 +465,8 @@ private:
     std::uint32_t pings_ = 0;
     unsigned changes_ = 0;
     unsigned goaways_ = 0;
-    bool left_ = false; // it has ended its side
+    bool left_ = false;         // it has ended its side
+    bool said_goodbye_ = false; // it opens no more streams
     std::uint32_t last_served_ = stream_max;
 };
 

@@ -204,6 +204,7 @@ void connection::wake_reader() noexcept {
 engine_stream* connection::on_begin(std::int32_t id) {
     std::unique_ptr<request_stream> one;
     if (spare_.empty()) {
+        spare_.reserve(spare_max); // nothing may fail where they come back
         one = std::make_unique<request_stream>(place_);
     } else {
         one = std::move(spare_.back());
@@ -269,13 +270,18 @@ void connection::note(request_stream& one) noexcept {
 
 /// Sees to streams that something has become of.
 void connection::settle() {
-    while (noted_ != nullptr) {
-        request_stream& one = *std::exchange(noted_, noted_->next_noted);
-        one.noted = false;
-        settle(one);
+    try {
+        while (noted_ != nullptr) {
+            request_stream& one = *std::exchange(noted_, noted_->next_noted);
+            one.noted = false;
+            settle(one);
+        }
+        if (const auto found = std::exchange(fault_, std::nullopt))
+            fail(found->code);
+    } catch (...) {
+        give_up();
+        throw;
     }
-    if (const auto found = std::exchange(fault_, std::nullopt))
-        fail(found->code);
 }
 
 void connection::settle(request_stream& one) {
@@ -296,8 +302,13 @@ void connection::settle(request_stream& one) {
 
 /// Nothing is at work for it any more.
 void connection::finish(request_stream& one) {
-    one.let_go();
     note(one);
+    try {
+        one.let_go();
+    } catch (...) {
+        give_up();
+        throw;
+    }
     settle();
 }
 

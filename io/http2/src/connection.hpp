@@ -77,6 +77,7 @@ private:
     void produce() override;
     void flush() override;
     void make_frames();
+    void give_up() noexcept;
     void start_writer();
     void end_writing(bool lost) noexcept;
     [[nodiscard]] task<void> write_all();

@@ -25,11 +25,17 @@ void connection::make_frames() {
     try {
         engine_.write(out_, limits_.output_batch_bytes);
     } catch (...) {
-        lost_ = true;
-        out_.clear();
-        wake_reader();
+        give_up();
         throw;
     }
+}
+
+/// There was no memory for what cannot be done again: the connection cannot go on, and its reader,
+/// wherever it waits, is told.
+void connection::give_up() noexcept {
+    lost_ = true;
+    out_.clear();
+    wake_reader();
 }
 
 /// For the next time that something is sent.
@@ -183,7 +189,10 @@ task<void> connection::say_goodbye() {
     std::string rest = std::exchange(out_, {});
     if (!rest.empty())
         co_await wire_.send_owned(std::move(rest));
-    const auto patience = at_fault_ ? limits_.linger_timeout : limits_.drain_grace;
+    // What has been sent lately may be under way. A client opens windows as it reads, and what it
+    // sends to a socket that is closed resets the connection: then the rest is lost to it.
+    const bool lately = requests_ != 0 && home_.now() - since_ < limits_.linger_timeout;
+    const auto patience = at_fault_ || lately ? limits_.linger_timeout : limits_.drain_grace;
     co_await wire_.linger(patience);
 }
 
