@@ -147,7 +147,7 @@ private:
     void submit_copy(const response& answer);
     void begin_content();
     [[nodiscard]] bool begin_piece(std::size_t size);
-    void see_end() noexcept;
+    void offer();
     void end_content();
     void give_up(error_code why) noexcept;
     void check_open() const;

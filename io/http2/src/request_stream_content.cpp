@@ -42,13 +42,13 @@ bool request_stream::begin_piece(std::size_t size) {
     return true;
 }
 
-/// Where the length was announced, its last piece is known to be that, and leaves with the end.
-void request_stream::see_end() noexcept {
-    const auto length = begun_answer_->length();
-    if (!length || written_ != *length)
-        return;
-    last_ = true;
-    trailers_ = {};
+/// Sends what there is. Where the length was announced, its last piece is known to be that, and
+/// leaves with the end.
+void request_stream::offer() {
+    const bool announced = begun_answer_ != nullptr && begun_answer_->length() == written_;
+    last_ = last_ || announced;
+    place_.by.resume(id_);
+    place_.on.flush();
 }
 
 task<void> request_stream::write(std::string_view piece) {
@@ -56,16 +56,13 @@ task<void> request_stream::write(std::string_view piece) {
         co_return;
     if (piece.size() > copied_content_max) {
         co_await wait_sent(0);
-        see_end();
         co_await send_external(piece);
         co_return;
     }
     if (kept_from_ == kept_.size() || kept_from_ >= kept_bytes_max)
         kept_.erase(0, std::exchange(kept_from_, 0));
     kept_.append(piece);
-    see_end();
-    place_.by.resume(id_);
-    place_.on.flush();
+    offer();
     if (unsent() > kept_bytes_max)
         co_await wait_sent(kept_bytes_low);
 }
@@ -80,9 +77,7 @@ task<void> request_stream::write_owned(std::string piece) {
     co_await wait_sent(0);
     kept_ = std::move(piece);
     kept_from_ = 0;
-    see_end();
-    place_.by.resume(id_);
-    place_.on.flush();
+    offer();
     if (unsent() > kept_bytes_max)
         co_await wait_sent(kept_bytes_low);
 }
@@ -105,10 +100,8 @@ task<void> request_stream::write_file(io::file_slice part) {
     // cppcheck-suppress danglingLifetime ; until `lent` ends
     file_ = &part;
     file_error_ = 0;
-    see_end();
     for (;;) {
-        place_.by.resume(id_);
-        place_.on.flush();
+        offer();
         while (part.size > 0 && file_error_ == 0) {
             check_open();
             signal::awaiter taken = room_.wait("a window to send in");
@@ -135,14 +128,14 @@ task<void> request_stream::flush() {
 
 void request_stream::add_trailer(std::string_view name, std::string_view value) {
     trailers_.add(name, value);
+    if (begun_answer_->length())
+        trailers_ = {}; // it was right, and has no place
 }
 
 void request_stream::end_content() {
     const auto length = begun_answer_->length();
     if (length && written_ != *length)
         throw std::length_error("a response shorter than announced");
-    if (length)
-        trailers_ = {};
     begin_content();
     last_ = true;
     place_.by.resume(id_);
@@ -174,8 +167,7 @@ task<void> request_stream::send_external(std::string_view bytes) {
             }
         }
     } whole{*this};
-    place_.by.resume(id_);
-    place_.on.flush();
+    offer();
     while (!external_.empty()) {
         check_open();
         signal::awaiter taken = room_.wait("a window to send in");
