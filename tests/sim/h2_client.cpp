@@ -91,8 +91,8 @@ public:
             const peer::event e = p_.wait(here().now() + nanoseconds(10'000'000));
             if (e == peer::event::bytes)
                 read();
-            else if (e != peer::event::late)
-                return said_goodbye_ && done() ? void() : check_end(e);
+            else if (e != peer::event::late && !(said_goodbye_ && done()))
+                return check_end(e);
         }
         if (!said_goodbye_ && r_.chance(300))
             say_goodbye();
