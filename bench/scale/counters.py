@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 HEAD = struct.Struct("4Q")  # struct counters
 PLACE = struct.Struct("3Q")  # struct place
 PLACES = 4096
+THREADS = 64  # those beyond would count as one of these
 
 
 @dataclass

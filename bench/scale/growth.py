@@ -86,7 +86,7 @@ def ask(running, seconds):
 
 def start(rota, build, topology, workers, folder):
     table = servers.known_servers(rota, build)
-    server = replace(table[TOPOLOGIES[topology]])
+    server = replace(table[TOPOLOGIES[topology]])  # of its own, since its ports are written to it
     servers.make_certificate(folder)
     return servers.Running(server, folder, workers, None)
 

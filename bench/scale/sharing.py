@@ -31,6 +31,9 @@ def measure(rota, build, topology, workers, seconds):
                 after = counters.parse(file.read_bytes())
         finally:
             del os.environ["ROTA_LINES"]
+    if after.lost or after.threads > counters.THREADS:
+        raise BenchError(f"{after.lost} lines and places, or {after.threads} threads, are too many "
+                         "for lines.cpp")
     return after.since(before), answered.answers
 
 

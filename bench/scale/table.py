@@ -2,17 +2,11 @@
 
 import growth
 import model
+import report
 import sharing
 
 FOREIGN_CORES_MAX = 0.1
 CORES_SHOWN = (2, 4, 8, 16, 32, 64)
-
-
-def markdown(rows):
-    widths = [max(3, *(len(row[i]) for row in rows)) for i in range(len(rows[0]))]
-    rules = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    padded = [[r[0].ljust(widths[0]), *map(str.rjust, r[1:], widths[1:])] for r in rows]
-    return ["| " + " | ".join(row) + " |" for row in [padded[0], rules, *padded[1:]]]
 
 
 def ratio(grown, topology, workers, cores):
@@ -39,7 +33,7 @@ def growth_rows(grown, cores):
                      f"{ratio(grown, topology, workers, cores):.2f}",
                      f"{one.costs.receiving:.2f}", f"{one.costs.sending:.2f}",
                      f"{one.costs.workers:.2f}", f"{one.switches:.3f}"])
-    return markdown(rows)
+    return report.table(rows)
 
 
 def moves_rows(moved):
@@ -47,7 +41,7 @@ def moves_rows(moved):
     for (topology, workers), (moves, requests) in moved.items():
         rows.append([f"{topology}, {workers}", f"{moves.moves / requests:.2f}",
                      f"{moves.needless / requests:.2f}", str(moves.threads)])
-    return markdown(rows)
+    return report.table(rows)
 
 
 def bound_costs(grown, topology, cores):
@@ -68,7 +62,7 @@ def bound_rows(grown, cores):
         most = [f"{model.most_per_second(costs, count) / 1e6:.2f}" for count in CORES_SHOWN]
         until = model.cores_that_pay(costs)
         rows.append([topology, *most, "all" if until is None else f"{until:.1f} cores"])
-    return markdown(rows)
+    return report.table(rows)
 
 
 def places_rows(moved, program):
@@ -79,7 +73,7 @@ def places_rows(moved, program):
         rows = [["where", "lines a request", "of them needless"]]
         for count, needless, where in sharing.busiest(moves, program):
             rows.append([f"`{where}`", f"{count / requests:.3f}", f"{needless / requests:.3f}"])
-        lines += ["", f"{topology}, {most} workers:", "", *markdown(rows)]
+        lines += ["", f"{topology}, {most} workers:", "", *report.table(rows)]
     return lines
 
 
