@@ -38,6 +38,16 @@ void owner_wait::complete() noexcept {
     // Otherwise the posted runnable is on its way and makes the routine ready.
 }
 
+void owner_wait::complete_here() noexcept {
+    ROTA_CHECK(owner_->home().is_held(), "a wait is completed under the baton");
+    ROTA_CHECK(outcome_ == outcome::none, "a wait is completed once, and not after its withdrawal");
+    outcome_ = outcome::completed;
+    state seen = state::waiting;
+    if (state_.compare_exchange_strong(seen, state::settled, std::memory_order_relaxed))
+        owner_->run_now();
+    // Otherwise the posted runnable is on its way and makes the routine ready.
+}
+
 void owner_wait::withdrawn() noexcept {
     ROTA_CHECK(owner_->home().is_held(), "a wait is withdrawn under the baton");
     ROTA_CHECK(outcome_ == outcome::withdrawing, "only what is being withdrawn has been withdrawn");

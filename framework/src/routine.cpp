@@ -57,6 +57,12 @@ void routine::make_ready() noexcept {
     home_.post(*this);
 }
 
+void routine::run_now() noexcept {
+    ROTA_CHECK(state() == routine_state::blocked, "a routine is made ready once for each wait");
+    state_.store(routine_state::ready, std::memory_order_release);
+    home_.run_here(*this);
+}
+
 void routine::yield(std::coroutine_handle<> resume_point) noexcept {
     ROTA_CHECK(state() == routine_state::running, "a routine yields while it runs");
     resume_point_ = resume_point;

@@ -39,6 +39,7 @@ public:
         finish();
     }
     using owner_wait::complete;
+    using owner_wait::complete_here;
     using owner_wait::withdrawn;
 
 private:
@@ -166,4 +167,33 @@ TEST_CASE("completions under the baton race with stop requests of other threads"
         complete.done.wait(false);
         REQUIRE(out.size() == 1);
     }
+}
+
+TEST_CASE("a completion here runs the routine before it returns, unless it is being stopped") {
+    for (const bool stopped : {false, true}) {
+        rota::inline_scheduler scheduler;
+        source s;
+        std::string out;
+        const auto r = scheduler.spawn(wait_for(&s, &out));
+        scheduler.run();
+        if (stopped)
+            r->request_stop();
+        s.waiting->complete_here();
+        REQUIRE(out == (stopped ? "" : "v"));
+        scheduler.run();
+        REQUIRE(out == "v");
+        REQUIRE(s.withdrawals == 0);
+    }
+}
+
+TEST_CASE("a routine that is run within a step is what the worker is at") {
+    rota::inline_scheduler scheduler;
+    source s;
+    std::string out;
+    const auto r = scheduler.spawn(wait_for(&s, &out));
+    scheduler.run();
+    s.waiting->complete_here();
+    REQUIRE(out == "v");
+    REQUIRE(r->state() == rota::routine_state::stopped);
+    REQUIRE(scheduler.home().read_pulse().step == r.get());
 }

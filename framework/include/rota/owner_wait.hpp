@@ -67,6 +67,9 @@ protected:
 
     /// What the wait was for has come. The baton holder; once at most, and not after withdrawn().
     void complete() noexcept;
+    /// As complete(), and the routine runs at once (routine::run_now()): the awaiter is gone by the
+    /// time it returns. Not after a withdraw() that returned false.
+    void complete_here() noexcept;
     /// The end of a withdraw() that returned false. The baton holder.
     void withdrawn() noexcept;
 

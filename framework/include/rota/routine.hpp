@@ -84,6 +84,9 @@ public:
                  const std::source_location& where, const void* on = nullptr) noexcept;
     /// Puts the routine into its worker's run queue. Once for each suspend(). Any thread.
     void make_ready() noexcept;
+    /// As make_ready(), and runs it at once, in the step of what has been waited for
+    /// (worker::run_here()). The baton holder, not from inside a routine.
+    void run_now() noexcept;
     /// As make_ready(), with nothing to wait for: lets the worker's other routines go first. The
     /// routine itself.
     void yield(std::coroutine_handle<> resume_point) noexcept;

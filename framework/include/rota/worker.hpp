@@ -195,6 +195,13 @@ public:
     /// is left; what is wanted later is made again.
     void end_kept() noexcept;
 
+    /// Runs `r` now, as what is left of the step under way. Not from inside a routine.
+    void run_here(runnable& r) noexcept {
+        ROTA_CHECK(is_held(), "a step is of the holder of the baton");
+        step_.store(&r, std::memory_order_relaxed);
+        r();
+    }
+
     // -- the reactor's read side
 
     /// Takes the baton if the worker is parked. Follow by run_lent().
