@@ -116,6 +116,8 @@ public:
     virtual ~write_backend() = default;
     /// Sends each request as far as the socket takes it at once and sets its result.
     virtual void send(std::span<send_request> batch) = 0;
+    /// So many at once are worth it: what one send needs is in the cache for the next.
+    [[nodiscard]] virtual std::size_t batch_worth() const noexcept { return 256; }
 };
 
 /// Throws std::system_error if this kernel, or this container, does not allow it.

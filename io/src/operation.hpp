@@ -41,19 +41,21 @@ struct operation : completion_handler {
     operation(const operation&) = delete;
     operation& operator=(const operation&) = delete;
 
-    // An idle connection is little more than two of these: members are in the order of their size.
+    // What each completion needs comes first, within one line of the cache.
 
     // -- the worker's baton holder: from asking for an arm until the last completion has been
     // handled
     bool active = false;
 
+    // -- the read side's driver
+    bool armed = false;
+    bool cancelling = false; // while armed: the backend has been asked to end it
+
     // -- set by the owner while idle
     const op_kind kind;
     int fd = -1;
     worker& home;
-    buffer_group* group = nullptr;     // receive
-    const sockaddr* address = nullptr; // connect
-    socklen_t address_length = 0;      // connect
+    buffer_group* group = nullptr; // receive
     union {
         std::uint32_t poll_events = 0; // poll
         /// receive: bytes that it may still deliver, not 0; counted down by the backend
@@ -61,20 +63,24 @@ struct operation : completion_handler {
     };
 
     // -- any thread: what has been asked of the read side and not yet been looked at
+    enum : std::uint32_t { want_arm = 1, want_cancel = 2, want_end = 4 };
+    std::atomic<std::uint32_t> wanted{0};
     struct link : runnable {
         explicit link(operation& o) noexcept : runnable(&nothing), op(o) {}
         operation& op;
         static void nothing(runnable&) noexcept {}
     } node;
-    enum : std::uint32_t { want_arm = 1, want_cancel = 2, want_end = 4 };
-    std::atomic<std::uint32_t> wanted{0};
 
     // -- the read side's driver
-    bool armed = false;
-    bool cancelling = false;   // while armed: the backend has been asked to end it
-    bool carried_over = false; // a backend that has been left has begun it
     operation* previous_armed = nullptr;
     operation* next_armed = nullptr;
+
+    // -- set by the owner while idle
+    const sockaddr* address = nullptr; // connect
+    socklen_t address_length = 0;      // connect
+
+    // -- the read side's driver
+    bool carried_over = false; // a backend that has been left has begun it
 
 protected:
     ~operation() = default;

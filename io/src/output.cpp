@@ -47,8 +47,8 @@ void output::writable_op::complete(std::int32_t, std::uint32_t flags) noexcept {
 
 output::output(worker& home, write_side& sender, read_side& poller, output_limits limits,
                owner& listener) noexcept
-    : home_(home), sender_(sender), poller_(poller), limits_(limits), owner_(listener),
-      retry_(*this), to_worker_(*this), node_(*this), writable_(*this, home) {}
+    : runnable(&nothing), sender_(sender), owner_(listener), limits_(limits), poller_(poller),
+      retry_(*this), to_worker_(*this), writable_(*this, home) {}
 
 void output::open(int fd) noexcept {
     fd_ = fd;
@@ -103,7 +103,7 @@ void output::fail(int error) noexcept {
     {
         const std::lock_guard guard(lock_);
         if (error_ == 0)
-            error_ = error;
+            error_ = static_cast<std::int16_t>(error);
         pending_.clear();
         if (files_)
             files_->pending.clear();
@@ -127,7 +127,6 @@ void output::slim() noexcept {
     pending_ = std::vector<queued_piece>();
     files_.reset();
     sending_ = std::vector<queued_piece>(); // under the lock too when the write side lets go
-    std::string().swap(spare_);             // an assignment would keep its memory
 }
 
 void output::close() noexcept {
@@ -140,7 +139,7 @@ void output::close() noexcept {
 void output::to_worker_node::run(runnable& self) noexcept {
     output& out = static_cast<to_worker_node&>(self).out;
     if (std::exchange(out.short_of_memory_, false)) {
-        out.home_.timers().arm(out.retry_, out.home_.turn_time() + retry_after);
+        out.home().timers().arm(out.retry_, out.home().turn_time() + retry_after);
         return;
     }
     out.writer_done_ = true;
@@ -198,8 +197,6 @@ void output::prepare(send_request& request, std::vector<iovec>& vectors) {
 }
 
 void output::take_pending_locked() {
-    if (!sending_.empty())
-        sending_.back().into_spare(spare_, spare_limit);
     sending_.clear();
     sending_.swap(pending_);
     sending_index_ = 0;
@@ -250,8 +247,7 @@ void output::advance(std::size_t bytes) noexcept {
         }
         bytes -= rest;
         sending_offset_ = 0;
-        // Now, but for the last small one, which may become the spare.
-        sending_[sending_index_].let_go(spare_limit);
+        sending_[sending_index_].let_go();
         ++sending_index_;
     }
 }
@@ -260,7 +256,7 @@ output::next_step output::sent(std::int32_t result) noexcept {
     // Once it is done with, and the lock is released, the output may be gone: after that only these
     // are touched. With a step still to come it cannot go.
     runnable& to_worker = to_worker_;
-    worker& home = home_;
+    worker& worker_home = home();
     waiter* below = nullptr;
     waiter* empty = nullptr;
     next_step next = next_step::done;
@@ -282,7 +278,7 @@ output::next_step output::sent(std::int32_t result) noexcept {
         }
         short_of_memory_ = is_shortage(result) && error_ == 0;
         if (result < 0 && result != -EAGAIN && result != -EINTR && !short_of_memory_ && error_ == 0)
-            error_ = -result;
+            error_ = static_cast<std::int16_t>(-result);
         if (error_ != 0) {
             pending_.clear();
             if (files_)
@@ -296,21 +292,24 @@ output::next_step output::sent(std::int32_t result) noexcept {
         } else if (!pending_.empty() || (files_ && !files_->pending.empty())) {
             next = next_step::send_more;
         }
-        if (queued_bytes_ <= limits_.low_water_bytes || error_ != 0)
-            below = below_waiters_.release();
-        if (queued_bytes_ == 0)
-            empty = empty_waiters_.release();
+        if (waited_) [[unlikely]] {
+            if (queued_bytes_ <= limits_.low_water_bytes || error_ != 0)
+                below = below_waiters_.release();
+            if (queued_bytes_ == 0)
+                empty = empty_waiters_.release();
+            waited_ = !below_waiters_.empty() || !empty_waiters_.empty();
+        }
         if (next == next_step::done) {
             ROTA_CHECK(queued_bytes_ == 0, "nothing is queued once all has been sent");
             if (tail_ == tail::end && error_ == 0)
                 ::shutdown(fd_, SHUT_WR);
             with_writer_ = false;
             drained = closed_;
-            // The last piece's memory serves the next write; keep no more than one small string.
-            if (!sending_.empty()) {
-                sending_.back().into_spare(spare_, spare_limit);
+            if (!sending_.empty()) { // their place serves the next bytes
                 sending_.clear();
                 sending_index_ = 0;
+                if (pending_.capacity() == 0)
+                    pending_.swap(sending_);
             }
         } else if (next == next_step::wait_until_writable) {
             poll_writable();
@@ -319,7 +318,7 @@ output::next_step output::sent(std::int32_t result) noexcept {
     wait_list::wake_chain(below);
     wait_list::wake_chain(empty);
     if (drained || next == next_step::wait_for_memory)
-        home.post(to_worker);
+        worker_home.post(to_worker);
     return next;
 }
 

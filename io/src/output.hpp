@@ -45,7 +45,7 @@ struct output_limits {
 /// `lock_` guards the queue and the state. What is being sent belongs to the write side alone, so
 /// at most one send is in flight and bytes leave in order. After close() the output must live until
 /// it is settled().
-class output {
+class output : private runnable {
 public:
     class owner {
     public:
@@ -103,8 +103,11 @@ public:
             : list_awaiter(o.lock_, list, what, where), output_(o), limit_(limit) {}
         template <class Promise>
         bool await_suspend(std::coroutine_handle<Promise> self) {
-            return wait_unless(
-                self, [this] { return output_.error_ != 0 || output_.queued_bytes_ <= limit_; });
+            return wait_unless(self, [this] {
+                const bool over = output_.error_ != 0 || output_.queued_bytes_ <= limit_;
+                output_.waited_ = output_.waited_ || !over;
+                return over;
+            });
         }
         void await_resume() { finish(); }
 
@@ -122,8 +125,6 @@ private:
 
     /// At most so many pieces in one send.
     static constexpr std::size_t vectors_max = 64;
-    /// An idle connection keeps no more memory than this for the next bytes.
-    static constexpr std::size_t spare_limit = 512;
 
     /// What is behind the last byte: more may come; nothing may, because a part of something is
     /// missing; the end of the stream.
@@ -148,12 +149,7 @@ private:
         static void fire(timer& self) noexcept;
         output& out;
     };
-    struct queue_node : runnable {
-        explicit queue_node(output& o) noexcept : runnable(&nothing), out(o) {}
-        output& out;
-        static void nothing(runnable&) noexcept {}
-    };
-
+    [[nodiscard]] worker& home() const noexcept { return writable_.home; }
     bool hand_to_writer_locked() noexcept;
     void append_locked(std::string_view bytes);
 
@@ -168,42 +164,51 @@ private:
     void drop_sending_locked() noexcept;
     void poll_writable() noexcept;
 
+    static void nothing(runnable&) noexcept {}
+
+    // What each answer needs comes first, in four lines of the cache: with the runnable, which is
+    // its place in the write side's queue.
+
     // -- set once
-    worker& home_;
     write_side& sender_;
-    read_side& poller_;
-    const output_limits limits_;
     owner& owner_;
-    int fd_ = -1;
+
+    // -- lock_
+    mutable std::mutex lock_;
+    std::int16_t error_ = 0; // errno, or 0
+    bool waited_ = false;    // somebody may be in below_waiters_ or empty_waiters_
+    bool with_writer_ = false;
+    tail tail_ = tail::open;
+    bool closed_ = false;
+    bool short_of_memory_ = false; // the write side's, for to_worker_, whose posting releases it
+    std::size_t queued_bytes_ = 0; // pending and being sent
+    std::uint64_t sent_bytes_ = 0; // handed to the kernel
+    std::vector<queued_piece> pending_;
+    queued_files_place files_; // once there was one: pending, and being sent
+    const output_limits limits_;
+
+    // -- the holder of the write side's baton
+    std::size_t sending_offset_ = 0;
+    std::size_t asked_ = 0; // bytes of the send under way
+    std::vector<queued_piece> sending_;
+    std::uint32_t sending_index_ = 0;
+
+    int fd_ = -1; // set once
+
+    // -- lock_
+    wait_list below_waiters_;
+    wait_list empty_waiters_;
+
+    // -- set once
+    read_side& poller_;
 
     // -- the connection's worker
     bool writer_done_ = false;    // after close(): the write side has let go
     bool cancel_pending_ = false; // the read side has not yet seen a cancel of writable_
-
     retry_timer retry_;
-
-    // -- lock_
-    mutable std::mutex lock_;
-    std::vector<queued_piece> pending_;
-    queued_files_place files_;     // once there was one: pending, and being sent
-    std::string spare_;            // a small string that keeps its memory for the next write
-    std::size_t queued_bytes_ = 0; // pending and being sent
-    std::uint64_t sent_bytes_ = 0; // handed to the kernel
-    int error_ = 0;
-    bool with_writer_ = false;
-    tail tail_ = tail::open;
-    bool closed_ = false;
-    wait_list below_waiters_;
-    wait_list empty_waiters_;
 
     // -- the holder of the write side's baton
     to_worker_node to_worker_;
-    std::vector<queued_piece> sending_;
-    std::size_t sending_offset_ = 0;
-    std::size_t asked_ = 0; // bytes of the send under way
-    std::uint32_t sending_index_ = 0;
-    bool short_of_memory_ = false; // for to_worker_, whose posting releases it
-    queue_node node_;
     writable_op writable_;
 };
 

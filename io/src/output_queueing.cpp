@@ -31,11 +31,7 @@ void output::append_locked(std::string_view bytes) {
         queued_bytes_ += bytes.size(); // behind what may throw, here and below
         return;
     }
-    std::string fresh = std::move(spare_);
-    if (bytes.size() > spare_limit && bytes.size() > fresh.capacity())
-        fresh = string_pool::take(bytes.size());
-    fresh.assign(bytes);
-    pending_.emplace_back(std::move(fresh));
+    pending_.emplace_back(bytes);
     queued_bytes_ += bytes.size();
 }
 

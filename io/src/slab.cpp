@@ -23,9 +23,10 @@ namespace rota::io {
 namespace {
 
 constexpr std::size_t chunk_bytes = 262'144; // and their alignment
+constexpr std::size_t line_bytes = 64;       // of the cache: what is together in a block stays so
 
 constexpr std::size_t round_up(std::size_t bytes) noexcept {
-    constexpr std::size_t unit = alignof(std::max_align_t);
+    constexpr std::size_t unit = line_bytes;
     return (bytes + unit - 1) / unit * unit;
 }
 
@@ -55,7 +56,7 @@ struct slab::block {
 
 /// At the beginning of its memory. Blocks that were never taken are behind `fresh`, so that memory
 /// is touched when it is needed.
-struct alignas(std::max_align_t) slab::chunk {
+struct alignas(line_bytes) slab::chunk {
     explicit chunk(char* first) noexcept : fresh(first) {}
 
     block* free = nullptr;

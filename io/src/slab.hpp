@@ -13,7 +13,7 @@ namespace rota::io {
 /// after the end.
 class slab {
 public:
-    /// Blocks of `bytes`, up to 32 KiB, aligned as any fundamental type.
+    /// Blocks of `bytes`, up to 32 KiB, aligned to 64 bytes.
     explicit slab(std::size_t bytes) noexcept;
     /// Blocks that are left keep their chunks until give_back_late().
     ~slab();

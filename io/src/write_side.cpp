@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <utility>
 
 #include <rota/check.hpp>
@@ -40,7 +41,7 @@ void write_side::stop() {
 
 void write_side::enqueue(output& o, std::size_t bytes) noexcept {
     queued_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-    inbox_.push(o.node_);
+    inbox_.push(o);
     // Outside a worker's turn (a completion handler runs in one, too) nobody would flush.
     if (worker::current() == nullptr)
         flush();
@@ -129,19 +130,19 @@ void write_side::return_memory() noexcept {
 bool write_side::send_round() noexcept {
     inbox_.drain_into(ready_);
     queued_bytes_.store(0, std::memory_order_relaxed);
-    for (int batches = 0; !ready_.empty(); ++batches) {
-        if (batches == batches_per_round)
+    const std::size_t most = std::min(batch_max, backend_->batch_worth());
+    for (std::size_t taken = 0; !ready_.empty(); taken += outputs_.size()) {
+        if (taken >= outputs_per_round)
             return true;
         outputs_.clear();
         requests_.clear();
         vectors_.clear();
         // Within their capacity: nothing here allocates.
-        while (outputs_.size() < batch_max &&
-               vectors_.size() + output::vectors_max <= vectors_max) {
+        while (outputs_.size() < most && vectors_.size() + output::vectors_max <= vectors_max) {
             runnable* const next = ready_.pop();
             if (next == nullptr)
                 break;
-            output& o = static_cast<output::queue_node*>(next)->out;
+            auto& o = static_cast<output&>(*next);
             outputs_.push_back(&o);
             o.prepare(requests_.emplace_back(), vectors_);
         }
@@ -161,7 +162,7 @@ void write_side::send_batch() noexcept {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         output& o = *outputs_[i];
         if (o.sent(requests_[i].result) == output::next_step::send_more)
-            ready_.push(o.node_);
+            ready_.push(o);
     }
 }
 

@@ -56,7 +56,7 @@ public:
 private:
     static constexpr std::size_t batch_max = 256;
     static constexpr std::size_t vectors_max = 1024; // of a batch
-    static constexpr int batches_per_round = 4;
+    static constexpr std::size_t outputs_per_round = 1024;
     static constexpr int lent_rounds_max = 2;
 
     void run() noexcept;
