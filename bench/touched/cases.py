@@ -17,8 +17,8 @@ class Case:
 
 
 REQUEST = script.get("/plaintext")
-# rota-http lets an idle client rest after a second (server_limits::rest_after): without a rest the
-# requests that are counted have to come sooner.
+# rota-http gives up what an idle client's output kept after a second (server_limits::rest_after):
+# for a client that is not idle the requests that are counted have to come sooner.
 AWAKE_SECONDS = 0.9
 CASES = (
     Case("keep-alive"),

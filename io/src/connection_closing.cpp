@@ -18,7 +18,7 @@
 namespace rota::io {
 void connection_core::let_go() noexcept {
     // Only its address: the worker may be gone. While the handle is held it is there.
-    const bool at_home = worker::current() == &receive_.home;
+    const bool at_home = worker::current() == &(operation::home);
     if (at_home && handle_.held()) {
         close();
     } else if (handle_.let_go_elsewhere()) {
@@ -30,13 +30,13 @@ void connection_core::let_go() noexcept {
 }
 
 std::string connection_core::describe() const {
-    sockaddr_storage address{};
-    socklen_t length = sizeof address;
-    auto* const at = reinterpret_cast<sockaddr*>(&address);
-    if (::getpeername(fd_, at, &length) != 0)
+    sockaddr_storage name{};
+    socklen_t length = sizeof name;
+    auto* const at = reinterpret_cast<sockaddr*>(&name);
+    if (::getpeername(operation::fd, at, &length) != 0)
         throw std::system_error(errno, std::system_category(), "getpeername");
-    const bool unnamed = address.ss_family == AF_UNIX && length <= sizeof address.ss_family;
-    if (unnamed && ::getsockname(fd_, at, &(length = sizeof address)) != 0)
+    const bool unnamed = name.ss_family == AF_UNIX && length <= sizeof name.ss_family;
+    if (unnamed && ::getsockname(operation::fd, at, &(length = sizeof name)) != 0)
         throw std::system_error(errno, std::system_category(), "getsockname");
     return (unnamed ? "a client of " : "with ") + endpoint::from(at, length).to_string();
 }
@@ -52,6 +52,7 @@ bool connection_core::stop() noexcept {
 void connection_core::close() noexcept {
     ROTA_CHECK(may_be_used(), "a connection is closed by its worker");
     life_ = life::closing;
+    io_.home.timers().disarm(linger_); // of rests
     output_.close();
     const auto now = io_.home.turn_time();
     if (!output_.settled()) {
@@ -83,11 +84,12 @@ void connection_core::linger_on() noexcept {
 bool connection_core::must_drain() const noexcept {
     if (receive_error_ != 0 || output_.error() != 0)
         return false;
-    if (untaken_bytes(fd_) <= 1) // the end of the stream, which counts for one, needs no memory
+    if (untaken_bytes(operation::fd) <=
+        1) // the end of the stream, which counts for one, needs no memory
         return false;
     tcp_info now{};
     socklen_t size = sizeof now;
-    return ::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &now, &size) == 0 &&
+    return ::getsockopt(operation::fd, IPPROTO_TCP, TCP_INFO, &now, &size) == 0 &&
            now.tcpi_state != TCP_CLOSE; // else the peer has reset it
 }
 
@@ -100,11 +102,11 @@ void connection_core::abort() noexcept {
         return;
     }
     if (life_ == life::draining) {
-        reset_socket(fd_);
+        reset_socket(operation::fd);
         end();
         return;
     }
-    reset_socket(fd_);
+    reset_socket(operation::fd);
     receive_error_ = ECONNABORTED;
     const bool handle_gone = life_ == life::closing;
     output_.fail(ECONNABORTED);
@@ -127,10 +129,10 @@ void connection_core::advance_closing() noexcept {
         io_.home.timers().disarm(linger_);
         // A receive under way ends by the shutdown; without one close(2) says all there is to say.
         const int how = receive_error_ == ECONNABORTED ? SHUT_RD : SHUT_RDWR;
-        if (receive_.active && ::shutdown(fd_, how) != 0)
+        if (active && ::shutdown(operation::fd, how) != 0)
             cancel_receive();
     }
-    if (life_ == life::draining || receive_.active || cancel_pending_)
+    if (life_ == life::draining || active || cancel_pending_)
         return;
     if (starved_) {
         io_.remove_starved(*this);
@@ -141,7 +143,7 @@ void connection_core::advance_closing() noexcept {
         return;
     }
     life_ = life::draining;
-    ::shutdown(fd_, SHUT_RDWR); // the peer sees the end behind it
+    ::shutdown(operation::fd, SHUT_RDWR); // the peer sees the end behind it
     const auto now = io_.home.turn_time();
     constexpr std::uint16_t first_look_ms = 10;
     look_after_ms_ = first_look_ms;
@@ -150,7 +152,7 @@ void connection_core::advance_closing() noexcept {
 }
 
 void connection_core::end() noexcept {
-    ROTA_CHECK(!receive_.active && !cancel_pending_ && output_.settled(),
+    ROTA_CHECK(!active && !cancel_pending_ && output_.settled(),
                "the descriptor is closed behind the last completion");
     io_.home.timers().disarm(linger_);
     io_.remove(*this);
@@ -159,8 +161,8 @@ void connection_core::end() noexcept {
     // Where a ring still refers to the socket close(2) says nothing. (An abort waits for that
     // ring.)
     if (io_.reader.is_left() && receive_error_ != ECONNABORTED)
-        ::shutdown(fd_, SHUT_RDWR);
-    ::close(std::exchange(fd_, -1));
+        ::shutdown(operation::fd, SHUT_RDWR);
+    ::close(std::exchange(operation::fd, -1));
     io_.home.remove_connection();
     slab& memory = io_.core_memory;
     const assignment place = std::move(place_); // keeps the worker until all is over

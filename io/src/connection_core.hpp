@@ -24,9 +24,21 @@ namespace rota::io {
 
 class connection_core;
 
+/// How peers that rest are looked after.
+struct rest_limits {
+    using duration = std::chrono::steady_clock::duration;
+    duration look_after = std::chrono::seconds(1); ///< whether it has taken what it was sent
+    duration idle_max = duration::max();           ///< counted from when it has
+    duration send_timeout = duration::max();       ///< of send_patience, until then
+    std::uint64_t send_rate_min = 0;               ///< the same; bytes per second
+};
+
 /// Has charge of connections that rest: see connection_core::rest().
 class rest_keeper {
 public:
+    /// Set before the first rests.
+    rest_limits of_rests;
+
     /// The rest of `c` is over, and its handle is the keeper's again. Under the baton, not while
     /// completions are handed out.
     virtual void rest_over(connection_core& c) noexcept = 0;
@@ -51,7 +63,7 @@ protected:
 ///
 /// The descriptor is closed after the last completion only, so nothing of it can reach the number's
 /// next user.
-class connection_core final : output::owner {
+class connection_core final : private operation, private output::owner {
 public:
     using gone_hook = std::move_only_function<void()>;
 
@@ -89,18 +101,19 @@ public:
     }
 
     /// Nobody uses the handle until `keeper` is told that the rest is over: something has arrived,
-    /// the stream has ended or failed, `until` has come, or end_rest() was called. Meanwhile there
-    /// is no memory but this object's.
+    /// the stream has ended or failed, or `until` has come. A peer that still takes what it was
+    /// sent is not idle: its time begins when it has taken all, and one that is too slow with that
+    /// is aborted. Meanwhile there is no memory but this object's, and what is to be sent.
     void rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
               rest_memo memo) noexcept;
-    void end_rest() noexcept;
-    /// Not later than that.
+    /// Not later than that, whatever it still takes.
     void end_rest_by(std::chrono::steady_clock::time_point until) noexcept;
     [[nodiscard]] const rest_keeper* resting_with() const noexcept { return keeper_; }
     [[nodiscard]] rest_memo memo() const noexcept { return memo_; }
 
     [[nodiscard]] output& out() noexcept { return output_; }
-    [[nodiscard]] int fd() const noexcept { return fd_; }
+    /// -1 once it is over.
+    [[nodiscard]] int fd() const noexcept { return operation::fd; }
     [[nodiscard]] worker& home() const noexcept { return io_.home; }
 
     /// Arms the receive again after it was starved of buffers.
@@ -109,24 +122,18 @@ public:
 private:
     friend class worker_io;
     enum class life : std::uint8_t { open, closing, ending, draining, over };
+    static constexpr auto never = std::chrono::steady_clock::time_point::max();
 
     connection_core(int fd, worker_io& io, assignment place, gone_hook on_gone);
     ~connection_core() = default;
 
-    struct receive_op final : operation {
-        explicit receive_op(connection_core& c, worker& owner) noexcept
-            : operation(op_kind::receive, owner), core(c) {}
-        void complete(std::int32_t result, std::uint32_t flags) noexcept override {
-            core.received(result, flags);
-        }
-        connection_core& core;
-    };
-    /// For the linger time, and before the end for that of a rest.
+    /// For the linger time, and before the end for rests: it stays armed when one is over, since a
+    /// client rests between any two of its requests, and looks at the time when it fires.
     struct linger_timer : timer {
         explicit linger_timer(connection_core& c) noexcept : timer(&fire), core(c) {}
         static void fire(timer& t) noexcept {
             connection_core& core = static_cast<linger_timer&>(t).core;
-            core.life_ == life::open ? core.end_rest() : core.linger_on();
+            core.life_ == life::open ? core.look_at_rest() : core.linger_on();
         }
         connection_core& core;
     };
@@ -138,8 +145,13 @@ private:
         connection_core& core;
     };
 
-    void received(std::int32_t result, std::uint32_t flags) noexcept;
+    /// Of the receive.
+    void complete(std::int32_t result, std::uint32_t flags) noexcept override;
     void wake_reader() noexcept;
+    void end_rest() noexcept;
+    void look_by(std::chrono::steady_clock::time_point when) noexcept;
+    void look_at_rest() noexcept;
+    [[nodiscard]] bool is_quiet() const noexcept;
     [[nodiscard]] bool store(std::string_view bytes) noexcept;
     void append(std::string_view bytes);
     void receive_ended(std::int32_t result) noexcept;
@@ -160,41 +172,48 @@ private:
         return life_ == life::over || io_.home.is_held();
     }
 
-    worker_io& io_;
-    int fd_; // -1: over
-    assignment place_;
-    gone_hook on_gone_;
+    // What each request needs comes first, from line to line of the cache; the first is that of
+    // the operation, which is the receive.
+
+    assignment place_;                // keeps the worker until all is over
+    connection_core* next_ = nullptr; // in worker_io's list
+    std::uint16_t look_after_ms_ = 0; // while draining
 
     // -- receiving
-    receive_op receive_;
-    wait_point reader_;
-    std::string unread_; // what buffered() shows a part of
-    std::string later_;  // what has arrived since, so that buffered() stays where it is
-    std::size_t consumed_ = 0;
+    rest_keeper* keeper_ = nullptr; // null: it does not rest
     int receive_error_ = 0;
     bool end_of_stream_ = false;
-    bool growing_ = false;            // fill_more() waits: however much is unread, more is wanted
-    bool starved_ = false;            // in io_'s list
-    bool was_starved_ = false;        // the last time, too; nothing has arrived since
-    bool cancel_pending_ = false;     // the read side has not yet seen a cancel
-    life life_ = life::open;          // here, as rest_ending_, for the sake of size
-    bool rest_ending_ = false;        // at_home_ is queued for it
-    handle_state handle_;             // any thread
-    std::uint16_t look_after_ms_ = 0; // while draining
+    bool has_later_ = false;
+    bool growing_ = false;        // fill_more() waits: however much is unread, more is wanted
+    bool starved_ = false;        // in io_'s list
+    bool was_starved_ = false;    // the last time, too; nothing has arrived since
+    bool cancel_pending_ = false; // the read side has not yet seen a cancel
+    life life_ = life::open;
+    bool rest_ending_ = false; // at_home_ is queued for it
+    bool rest_cut_ = false;    // it ends at its time, whatever the peer still takes
+    bool takes_ = false;       // what the last look found, while it rests
+    handle_state handle_;      // any thread
+    std::string unread_;       // what buffered() shows a part of
+    std::size_t consumed_ = 0;
+
+    // -- resting
+    std::chrono::steady_clock::time_point rest_until_;
+    std::chrono::steady_clock::time_point look_at_ = never; // when linger_ fires, while it is open
+    rest_memo memo_{};
+    home_node at_home_;
+    worker_io& io_;
+    linger_timer linger_;
+
+    wait_point reader_;
+
+    connection_core* previous_ = nullptr; // in worker_io's list
 
     // -- sending
     output output_;
-    linger_timer linger_;
-    send_patience patience_; // after the close
 
-    // -- resting
-    home_node at_home_;
-    rest_keeper* keeper_ = nullptr; // null: it does not rest
-    rest_memo memo_{};
-
-    // -- worker_io's list
-    connection_core* previous_ = nullptr;
-    connection_core* next_ = nullptr;
+    std::string later_;      // what has arrived since, so that buffered() stays where it is
+    send_patience patience_; // after the close, and while it rests
+    gone_hook on_gone_;
 };
 
 } // namespace rota::io

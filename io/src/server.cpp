@@ -109,18 +109,18 @@ void server::attach_task(task<void> body, attach_options options) {
     state_->attached.push_back({.body = std::move(body), .options = std::move(options)});
 }
 
-void server::set_rest_handlers(rest_handlers handlers) { state_->rests = std::move(handlers); }
-
-server::rest_place server::resting() const noexcept {
-    rest_place place;
-    place.of_ = state_;
-    return place;
+void server::set_rest_handlers(rest_handlers handlers) {
+    state_->of_rests = {.look_after = handlers.look_after,
+                        .idle_max = handlers.idle_timeout,
+                        .send_timeout = handlers.send_timeout,
+                        .send_rate_min = handlers.send_rate_min_bytes_per_s};
+    state_->rests = std::move(handlers);
 }
 
-void server::rest_place::rest(connection client, std::chrono::steady_clock::time_point until,
-                              rest_memo memo) const {
-    if (const std::shared_ptr<state> s = of_.lock())
-        s->rest(std::move(client), until, memo);
+rest_place server::resting() const noexcept {
+    rest_place place;
+    place.of_ = state_.get();
+    return place;
 }
 
 /// Lets clients in until the listener is closed or a stop is requested.
@@ -273,7 +273,7 @@ static task<void> serve_then_drain(std::shared_ptr<server::state> s, listeners* 
     co_await until_either(s->draining.get_token(), stopped);
     s->draining.request_stop(); // in case it was this routine that was to stop
 
-    s->end_rests_within(s->options.rest_grace);
+    s->end_rests();
 
     // The kernel refuses new clients from here on; those that it had let in are still served.
     for (const open_listener& l : *open)

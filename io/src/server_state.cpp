@@ -42,7 +42,10 @@ using routine_link = std::stop_callback<request_routine_stop>;
 connection open_client(const std::shared_ptr<server::state>& s, accepted_socket socket,
                        worker& home) {
     try {
-        return adopt(s->ctx, std::move(socket), assignment(home), [s] { s->client_gone(); });
+        connection client = adopt(s->ctx, std::move(socket), assignment(home),
+                                  [s, &home] { s->client_gone(home); });
+        ++s->desk_of(home).connections;
+        return client;
     } catch (...) {
         s->client_gone();
         throw;
@@ -86,12 +89,6 @@ task<void> serve_client(std::shared_ptr<server::state> s, std::optional<accepted
     }
 }
 
-task<void> end_rests_of(std::shared_ptr<server::state> s, worker_io* io,
-                        std::chrono::milliseconds grace) {
-    io->end_rests_by(*s, io->home.turn_time() + grace);
-    co_return;
-}
-
 } // namespace
 
 void server::state::start(std::optional<accepted_socket> socket, connection client, rest_memo memo,
@@ -107,58 +104,11 @@ void server::state::start(std::optional<accepted_socket> socket, connection clie
     }
 }
 
-void server::state::rest(connection client, std::chrono::steady_clock::time_point until,
-                         rest_memo memo) {
-    const auto now = client.home().turn_time();
-    if (draining.stop_requested())
-        until = std::min(until, now + options.rest_grace);
-    if (cancelling.stop_requested())
-        until = now;
-    served.enter_now(); // left in rest_over()
-    connection_access::take(client)->rest(*this, until, memo);
-}
-
-void server::state::rest_over(connection_core& c) noexcept {
-    const std::shared_ptr<state> keep = shared_from_this(); // the connection may be the last to
-    worker& home = c.home();
-    const rest_memo memo = c.memo();
-    bool resumed = false;
-    connection client(&c);
-    if (!client.buffered().empty()) {
-        try {
-            start(std::nullopt, std::move(client), memo, &home, nullptr);
-            resumed = true;
-        } catch (const std::exception& e) { // no memory: it is this client that goes
-            spdlog::error("a client is given up: {}", e.what());
-        }
-    }
-    if (!resumed)
-        rests.ended(home);
-    served.leave(); // its routine, if there is one, has entered by itself
-}
-
-void server::state::end_rests_within(std::chrono::milliseconds grace) {
-    for (std::size_t i = 0; i < runtime::max_workers; ++i) {
-        worker* const w = ctx.workers().worker_at(i);
-        if (w == nullptr)
-            continue;
-        try {
-            ctx.workers().spawn(
-                end_rests_of(shared_from_this(), &context_access::io_of(ctx, *w), grace),
-                {.name = "end rests", .on = w});
-        } catch (const std::logic_error&) {
-            // The worker has ended, so it has no connections.
-        } catch (const std::exception& e) {
-            spdlog::error("clients that rest are not told of the end: {}", e.what());
-        }
-    }
-}
-
 void server::state::cancel(const std::vector<routine_ptr>& acceptors) {
     for (const routine_ptr& a : acceptors)
         a->request_stop();
     cancelling.request_stop();
-    end_rests_within(std::chrono::milliseconds(0));
+    end_rests();
 }
 
 } // namespace rota::io

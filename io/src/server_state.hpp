@@ -17,6 +17,7 @@
 
 #include "connection_core.hpp"
 #include "gate.hpp"
+#include "rest_desk.hpp"
 
 namespace rota::io {
 
@@ -27,7 +28,11 @@ inline constexpr std::size_t crowd_min = 1024;
 /// that still send what was written, after run() has returned.
 struct server::state final : rest_keeper, std::enable_shared_from_this<server::state> {
     state(context& c, server_options o)
-        : ctx(c), options(std::move(o)), clients(options.max_connections) {}
+        : ctx(c), options(std::move(o)), clients(options.max_connections),
+          desks(runtime::max_workers) {
+        for (rest_desk& desk : desks)
+            desk.of = this;
+    }
     ~state() {
         ROTA_CHECK(served.inside() == 0, "no client of a server that is gone has a handler");
         ROTA_CHECK(clients.inside() == 0, "every place of a server has been given back");
@@ -60,7 +65,8 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
         attached.clear();
     }
     gate clients; // places: taken before a client is accepted, left when it is closed
-    /// Clients whose handler runs, or may be called again: those that rest are inside, too.
+    /// Clients whose handler runs, or may be called again: so each desk is inside, too, as long as
+    /// there may be a client that rests.
     gate served{std::numeric_limits<std::size_t>::max()};
     std::atomic<std::size_t> connections{0};
     std::atomic<std::size_t> crowd{0}; // the most that there were since memory was last returned
@@ -78,7 +84,8 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
             crowd.store(now, std::memory_order_relaxed);
     }
 
-    /// When a crowd has gone, so does its memory, which the allocator would keep otherwise.
+    /// One that was accepted is no more. When a crowd has gone, so does its memory, which the
+    /// allocator would keep otherwise.
     void client_gone() noexcept {
         const std::size_t left = connections.fetch_sub(1, std::memory_order_relaxed) - 1;
         ROTA_CHECK(left < options.max_connections, "a client goes once");
@@ -90,15 +97,23 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
         }
     }
 
-    void rest(connection client, std::chrono::steady_clock::time_point until, rest_memo memo);
+    std::vector<rest_desk> desks; // by the index of their worker
+    [[nodiscard]] rest_desk& desk_of(const worker& home) noexcept { return desks[home.index()]; }
+
+    void rest(connection_core& client, std::chrono::steady_clock::time_point until,
+              rest_memo memo) noexcept;
     void rest_over(connection_core& c) noexcept override;
+    /// Of `desk`, from `served`, if nobody rests there.
+    void leave_if_empty(rest_desk& desk) noexcept;
+    /// A connection of this worker has ended.
+    void client_gone(const worker& home) noexcept;
     /// Starts a client's handler, which is in `served` until it has ended. Throws if it cannot.
     /// `by` is one of the handlers here; null for a client that has rested.
     void start(std::optional<accepted_socket> socket, connection client, rest_memo memo, worker* on,
                const handler* by);
-    /// No client rests longer than that from now on. The ones that come to rest later see to it
-    /// themselves: `draining` or `cancelling` has been requested before.
-    void end_rests_within(std::chrono::milliseconds grace);
+    /// No client rests longer than the grace from now on, or at all: `draining` or `cancelling` has
+    /// been requested before. Later ones see to it themselves.
+    void end_rests() noexcept;
     /// Ends every client, soon.
     void cancel(const std::vector<routine_ptr>& acceptors);
 

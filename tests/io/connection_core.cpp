@@ -152,6 +152,113 @@ TEST_CASE("a rest ends with the stream, with a failure, with an abort and with i
     CHECK(k.unread.empty());
 }
 
+namespace {
+
+/// Bytes that the socket has no room for.
+void queue_untaken(set_up& s, int sends) {
+    s.writes.results.assign(static_cast<std::size_t>(sends), -EAGAIN);
+    s.under_baton([&] { CHECK(s.core->out().queue("an answer", false)); });
+    s.run();
+}
+
+/// The next send is tried: the socket has become writable.
+void become_writable(set_up& s) {
+    operation* const poll = s.reads.calls.back().second;
+    s.reads.complete(*poll, POLLOUT);
+    s.run();
+}
+
+} // namespace
+
+TEST_CASE("a rest takes its time from when the peer has taken all, if it takes something") {
+    set_up s;
+    keeper k;
+    k.of_rests = {.look_after = 1s, .idle_max = 10s, .send_timeout = 30s};
+    s.arrive("request");
+    s.run();
+    s.consume(7);
+    queue_untaken(s, 1);
+    s.under_baton([&] { s.core->rest(k, s.home.turn_time() + 10s, {}); });
+    for (int i = 0; i < 20; ++i) {
+        s.scheduler.advance(1s);
+        s.run();
+    }
+    CHECK(k.ends == 0);
+    become_writable(s);
+    CHECK(s.writes.sent == "an answer");
+    s.scheduler.advance(1s); // the next look finds it idle, and counts from the one before
+    s.run();
+    s.scheduler.advance(8s);
+    s.run();
+    CHECK(k.ends == 0);
+    k.closes = true;
+    s.scheduler.advance(3s);
+    s.run();
+    CHECK(k.ends == 1);
+    s.closed = true;
+}
+
+TEST_CASE("a peer that takes nothing while it rests is reset, and a drain does not wait for it") {
+    const bool drains = GENERATE(false, true);
+    set_up s;
+    keeper k;
+    k.of_rests = {.look_after = 1s, .idle_max = 1h, .send_timeout = 30s};
+    k.closes = true;
+    s.closed = true;
+    queue_untaken(s, 1);
+    operation* const poll = s.reads.calls.back().second;
+    s.under_baton([&] { s.core->rest(k, s.home.turn_time() + 1h, {}); });
+    if (drains) {
+        s.under_baton([&] { s.io.end_rests_by(k, s.home.turn_time() + 2s); });
+        s.scheduler.advance(3s);
+        s.run();
+        CHECK(k.ends == 1);
+        s.under_baton([&] { s.core->abort(); });
+        s.run();
+    } else {
+        for (int i = 0; i < 29; ++i) {
+            s.scheduler.advance(1s);
+            s.run();
+        }
+        CHECK(k.ends == 0);
+        for (int i = 0; i < 3; ++i) {
+            s.scheduler.advance(1s);
+            s.run();
+        }
+        CHECK(k.ends == 1);
+    }
+    s.reads.complete(*poll, -ECANCELED);
+    s.run();
+}
+
+TEST_CASE("rests one behind the other keep their own times") {
+    set_up s;
+    keeper k;
+    k.of_rests.look_after = 1s;
+    for (int i = 0; i < 20; ++i) { // the timer of one is armed when the next begins
+        s.arrive("x");
+        s.run();
+        s.consume(1);
+        s.under_baton([&] { s.core->rest(k, s.home.turn_time() + 3s, {}); });
+        s.scheduler.advance(2s);
+        s.run();
+        CHECK(k.ends == i);
+        s.arrive("y");
+        s.run();
+        CHECK(k.ends == i + 1);
+        s.consume(1);
+    }
+    k.closes = true;
+    s.closed = true;
+    s.under_baton([&] { s.core->rest(k, s.home.turn_time() + 3s, {}); });
+    s.scheduler.advance(2s);
+    s.run();
+    CHECK(k.ends == 20);
+    s.scheduler.advance(2s);
+    s.run();
+    CHECK(k.ends == 21);
+}
+
 TEST_CASE("a rest that begins with something unread ends at once") {
     set_up s;
     keeper k;

@@ -14,8 +14,10 @@ namespace rota::http {
 [[gnu::always_inline]] inline void responder::begin_account(const request_head& head) noexcept {
     head_ = &head;
     arrived_ = place_.home.turn_time();
-    if (logs())
+    if (logs()) {
         sent_before_ = on_.bytes_sent();
+        (void)on_.peer(); // while it can be asked
+    }
 }
 
 void responder::begin(const request_head& head, body_reader* content) {

@@ -6,6 +6,7 @@
 
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
+#include <rota/http/detail/rest_memo.hpp>
 #include <rota/http/error.hpp>
 #include <rota/routine.hpp>
 #include <rota/sleep.hpp>
@@ -69,6 +70,28 @@ private:
     task<bool>::awaiter inner_;
 };
 
+/// The wait for another client, while this one's rests.
+class session::swap_wait {
+public:
+    swap_wait(session& of, io::resting_client& with) noexcept
+        : of_(of), with_(with), inner_(of.control_.rests->swap(with)) {}
+    swap_wait(const swap_wait&) = delete;
+    swap_wait& operator=(const swap_wait&) = delete;
+    ~swap_wait() { of_.client_rests_ = with_.rests; }
+
+    [[nodiscard]] bool await_ready() const noexcept { return inner_.await_ready(); }
+    template <class Parent>
+    bool await_suspend(std::coroutine_handle<Parent> parent) {
+        return inner_.await_suspend(parent);
+    }
+    bool await_resume() { return inner_.await_resume(); }
+
+private:
+    session& of_;
+    const io::resting_client& with_;
+    io::swap_wait inner_;
+};
+
 task<void> session::serve() {
     progress then = progress::go_on;
     while (then == progress::go_on) {
@@ -82,6 +105,19 @@ task<void> session::serve() {
                 continue;
             }
             const bool idle = !parser_.started();
+            if (idle && requests_ > 0 && control_.rests != nullptr && may_rest()) {
+                io::resting_client with{*control_.client, since_ + limits_.idle_timeout,
+                                        memo_of(rest_from_here())};
+                bool more = false;
+                {
+                    swap_wait waiting(*this, with);
+                    more = co_await waiting;
+                }
+                if (!more)
+                    co_return;
+                go_on_with(with);
+                continue;
+            }
             wait_end how = wait_end::arrived;
             {
                 head_wait waiting(*this);
@@ -162,31 +198,6 @@ session::time_point session::head_deadline() {
     if (may_rest())
         return since_ + limits_.rest_after;
     return since_ + limits_.idle_timeout;
-}
-
-/// Whether an idle client shall rest before its time is up.
-bool session::may_rest() const noexcept {
-    return control_.rest != nullptr && limits_.rest_after.count() > 0 &&
-           limits_.rest_after < limits_.idle_timeout;
-}
-
-/// The time of a client that owes nothing is up: it goes, or rests, unless it still takes its last
-/// answers, which is no idling.
-session::progress session::end_idling() {
-    if (requests_ > 0 && wire_.still_takes()) {
-        since_ = home_.turn_time();
-        return progress::go_on;
-    }
-    if (!wire_.buffered().empty())
-        return progress::go_on;
-    if (requests_ == 0 || !may_rest())
-        return progress::gone;
-    *control_.rest = {.wanted = true,
-                      .until = since_ + limits_.idle_timeout,
-                      .requests = requests_,
-                      .bytes_sent = sent_earlier_ + wire_.sent(),
-                      .empty_lines = parser_.empty_lines()};
-    return progress::gone;
 }
 
 /// A request that came together with the end of the wait, or with the drain, is still served.

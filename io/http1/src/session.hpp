@@ -13,6 +13,7 @@
 #include <rota/http/detail/wire.hpp>
 #include <rota/http/response.hpp>
 #include <rota/http/serve_connection.hpp>
+#include <rota/io/resting.hpp>
 #include <rota/worker.hpp>
 
 #include "drain_watch.hpp"
@@ -36,10 +37,7 @@ public:
           responder_(*this, {routes, control.hooks, home, stop, counters}),
           since_(home.turn_time()) {
         if (control.rest != nullptr && std::exchange(control.rest->wanted, false)) {
-            requests_ = control.rest->requests;
-            sent_earlier_ = control.rest->bytes_sent;
-            since_ = control.rest->until - limits.idle_timeout;
-            parser_.resume_after(control.rest->empty_lines);
+            go_on_from(*control.rest);
             return;
         }
         counters_.connections.add(1);
@@ -49,7 +47,7 @@ public:
     session& operator=(const session&) = delete;
     ~session() {
         const bool rests = control_.rest != nullptr && control_.rest->wanted;
-        if (!rests)
+        if (!rests && !client_rests_)
             counters_.connections_open.subtract(1);
     }
 
@@ -73,14 +71,18 @@ private:
     /// How a wait for more of a head, or for the next one, has ended.
     enum class wait_end : std::uint8_t { arrived, peer_ended, late, drained };
     class head_wait;
+    class swap_wait;
     [[nodiscard]] progress end_idling();
+    [[nodiscard]] session_rest rest_from_here() const noexcept;
+    void go_on_from(const session_rest& rest) noexcept;
+    void go_on_with(const io::resting_client& other) noexcept;
     [[nodiscard]] task<progress> end_without_head(wait_end how, bool idle);
     [[nodiscard]] time_point head_deadline();
     [[nodiscard]] bool becomes_http2(parse_event event) noexcept;
     [[nodiscard]] bool may_rest() const noexcept;
 
     // -- the exchange
-    [[nodiscard]] std::string_view peer() const noexcept override { return control_.peer; }
+    [[nodiscard]] std::string_view peer() const noexcept override;
     [[nodiscard]] const io::tls::stream* tls() const noexcept override { return control_.tls; }
     void keep_head() override;
     [[nodiscard]] task<void> client_gone() override;
@@ -140,6 +142,8 @@ private:
     std::optional<connection_taker> taken_over_; // by whom
 
     // -- the connection
+    bool client_rests_ = false;               // so there is none
+    mutable std::optional<std::string> peer_; // once it has been asked for
     std::uint64_t requests_ = 0;
     std::uint64_t sent_earlier_ = 0; // before it rested
     time_point since_;               // when the current waiting for a head began

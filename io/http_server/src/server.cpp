@@ -1,6 +1,5 @@
 #include <rota/http/server.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -14,8 +13,10 @@
 #include <utility>
 
 #include <rota/check.hpp>
+#include <rota/http/detail/rest_memo.hpp>
 #include <rota/io/connection.hpp>
 #include <rota/io/end_signals.hpp>
+#include <rota/io/resting.hpp>
 
 #include "http2_clients.hpp"
 #include "proxied.hpp"
@@ -74,33 +75,12 @@ struct session_shared {
     std::atomic<bool> refusing{false};
     // Of the io::server; set before it runs.
     std::stop_token draining;
-    io::server::rest_place clients;
+    io::rest_place clients;
     // Null: there are none.
     std::unique_ptr<tls_clients> secured;
 };
 
 using session_share = std::shared_ptr<session_shared>;
-
-/// What a session has to know again after a rest, in the room that a connection has for it: the
-/// count of requests; and from the top 40 bits of the time, in milliseconds, until which the client
-/// may be idle, 8 of the count of empty lines, 16 of the bytes sent. Counts that do not fit are as
-/// large as can be.
-io::rest_memo memo_of(const session_rest& rest) noexcept {
-    using std::chrono::milliseconds;
-    const auto until = std::chrono::floor<milliseconds>(rest.until.time_since_epoch()).count();
-    const std::uint64_t lines = std::min<std::uint64_t>(rest.empty_lines, 0xff);
-    const std::uint64_t bytes = std::min<std::uint64_t>(rest.bytes_sent, 0xffff);
-    return {rest.requests, static_cast<std::uint64_t>(until) << 24 | lines << 16 | bytes};
-}
-
-session_rest rest_of(io::rest_memo memo) noexcept {
-    const auto until = std::chrono::milliseconds(memo[1] >> 24);
-    return {.wanted = true,
-            .until = std::chrono::steady_clock::time_point(until),
-            .requests = memo[0],
-            .bytes_sent = memo[1] & 0xffff,
-            .empty_lines = memo[1] >> 16 & 0xff};
-}
 
 session_control control_of(session_shared& self, session_rest* rest) {
     session_control control;
@@ -138,7 +118,8 @@ task<void> serve_client(session_share self, io::connection client, session_rest 
     try {
         bool is_http2 = false;
         session_control control = control_of(*self, &rest);
-        control.peer = client.peer().to_string();
+        control.rests = &self->clients;
+        control.client = &client;
         if (self->http2)
             control.is_http2 = &is_http2;
         co_await serve_connection(&client, &self->routes, &self->limits, std::move(control));
@@ -153,8 +134,6 @@ task<void> serve_client(session_share self, io::connection client, session_rest 
             self->count_gone(home);
         throw;
     }
-    if (rest.wanted)
-        self->clients.rest(std::move(client), rest.until, memo_of(rest));
 }
 
 /// What comes by TLS, from behind the handshake on: by the protocol that was agreed on.
@@ -233,7 +212,11 @@ io::server::rest_handlers rest_handlers_of(const session_share& shared) {
                 [shared](io::connection client, io::rest_memo memo) {
                     return resume_client(shared, std::move(client), rest_of(memo));
                 },
-            .ended = [shared](worker& home) { shared->count_gone(home); }};
+            .ended = [shared](worker& home) { shared->count_gone(home); },
+            .look_after = shared->limits.rest_after,
+            .idle_timeout = shared->limits.idle_timeout,
+            .send_timeout = shared->limits.send_timeout,
+            .send_rate_min_bytes_per_s = shared->limits.send_rate_min_bytes_per_s};
 }
 
 io::server_options options_of(server_options& options) {

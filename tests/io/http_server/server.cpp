@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -187,9 +188,6 @@ TEST_CASE("rests forget neither how long a client has been idle nor its empty li
         c.send(get("/plain"));
         CHECK(c.read_to("plain").ends_with("plain"));
         for (int line = 0; line < (until_late ? 0 : 4); ++line) {
-            // It rests once only the server and its acceptor are left.
-            while (ctx.workers().routine_count() > 2)
-                std::this_thread::yield();
             const std::uint64_t before = (*s).metrics().bytes_received;
             c.send("\r\n");
             while ((*s).metrics().bytes_received == before)
@@ -209,6 +207,49 @@ TEST_CASE("rests forget neither how long a client has been idle nor its empty li
         CHECK((end == "<end>" || end == "<error>")); // not "<nothing>": it may send for ever
     else
         CHECK(end.starts_with("HTTP/1.1 400 "));
+}
+
+TEST_CASE("a session that goes on with another client knows nothing of the one before") {
+    constexpr std::size_t clients = 5;
+    constexpr int requests = 4;
+    router routes;
+    routes.get("/peer",
+               [](const request& r) { return response::text(std::string(r.peer()) + "!"); });
+    server_options options;
+    options.limits.requests_per_connection_max = requests;
+    std::mutex lock;
+    std::vector<std::string> logged;
+    options.hooks.on_access = [&](const access_entry& entry) {
+        const std::lock_guard guard(lock);
+        logged.emplace_back(entry.peer);
+    };
+    io::context_options one_worker;
+    one_worker.workers = 1;
+    io::context ctx(one_worker);
+    running s(ctx, std::move(routes), std::move(options));
+    std::vector<std::unique_ptr<client>> all;
+    for (std::size_t i = 0; i < clients; ++i)
+        all.push_back(std::make_unique<client>(s.address()));
+    std::vector<std::string> peers(clients);
+    for (int round = 1; round <= requests; ++round) {
+        for (std::size_t i = 0; i < clients; ++i) {
+            all[i]->send(get("/peer"));
+            const std::string answer = all[i]->read_to("!");
+            const std::string peer = answer.substr(answer.find("\r\n\r\n") + 4);
+            CHECK(peer.starts_with("127.0.0.1:"));
+            if (round == 1)
+                peers[i] = peer;
+            CHECK(peer == peers[i]);
+            CHECK((answer.find(close_after) != std::string::npos) == (round == requests));
+        }
+    }
+    for (std::size_t i = 0; i < clients; ++i)
+        CHECK(all[i]->read_all() == "<end>");
+    s.drain_and_join();
+    CHECK((*s).metrics().connections == clients);
+    REQUIRE(logged.size() == clients * requests);
+    for (std::size_t i = 0; i < logged.size(); ++i)
+        CHECK(logged[i] + "!" == peers[i % clients]);
 }
 
 TEST_CASE("many clients at once") {

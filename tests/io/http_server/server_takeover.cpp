@@ -15,10 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view offer =
+constexpr std::string_view upgrade_offer =
     " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
 
-task<void> echo(takeover& client) {
+task<void> echo_on(takeover& client) {
     for (;;) {
         const auto line = co_await client.read_line();
         if (!line || *line == "end")
@@ -45,7 +45,7 @@ task<void> polite(takeover& client) {
 
 router routes(std::atomic<int>* ended) {
     router made;
-    made.get("/echo", [] { return response::upgrade("echo", echo); })
+    made.get("/echo", [] { return response::upgrade("echo", echo_on); })
         .get("/polite", [] { return response::upgrade("echo", polite); })
         .get("/deaf",
              [ended] {
@@ -62,7 +62,7 @@ router routes(std::atomic<int>* ended) {
                      }
                  });
              })
-        .connect([](const request&) { return response::tunnel(echo); });
+        .connect([](const request&) { return response::tunnel(echo_on); });
     return made;
 }
 
@@ -72,7 +72,9 @@ void await_taken(const server& s, std::uint64_t count) {
         std::this_thread::yield();
 }
 
-std::string ask(std::string_view path) { return "GET " + std::string(path) + std::string(offer); }
+std::string ask(std::string_view path) {
+    return "GET " + std::string(path) + std::string(upgrade_offer);
+}
 
 } // namespace
 

@@ -20,6 +20,7 @@
 namespace rota::io {
 
 class end_signals; // <rota/io/end_signals.hpp>
+class rest_place;  // <rota/io/resting.hpp>
 
 struct server_options {
     /// Where to listen, at least one: {"127.0.0.1:8080", "unix:/run/x.sock"}.
@@ -66,12 +67,19 @@ public:
     /// `while (auto line = co_await under(draining, client.read_line()))`.
     using drained_handler = std::function<task<void>(connection, std::stop_token)>;
 
-    /// What becomes of clients that rest.
+    /// What becomes of clients that rest (rest_place).
     struct rest_handlers {
         /// Called for a client that has sent something: its connection, and what rest() was given.
         std::function<task<void>(connection, rest_memo)> resumed;
         /// Called, on its worker, for one that ends without that. Does not throw.
         std::function<void(worker&)> ended;
+        /// A client that still takes what it was sent is not idle: its time begins anew, and if it
+        /// takes nothing for `send_timeout`, or stays below the least rate, it is reset. That is
+        /// looked after so often, and so long behind its last word a client keeps buffers.
+        std::chrono::milliseconds look_after = std::chrono::seconds(1);
+        std::chrono::milliseconds idle_timeout = std::chrono::seconds(60);
+        std::chrono::milliseconds send_timeout = std::chrono::seconds(60);
+        std::uint64_t send_rate_min_bytes_per_s = 0;
     };
 
     /// Throws std::invalid_argument for options that make no sense.
@@ -97,21 +105,7 @@ public:
     /// idempotent.
     void drain() noexcept;
 
-    /// For a handler to let its client rest. It may be kept longer than the server object.
-    class rest_place {
-    public:
-        /// An idle client gives up its routine, and with it all memory but that of the bare
-        /// connection: its handler ends, and one of `resumed` is spawned, on the same worker, when
-        /// the client sends something. If it ends or fails, `until` comes, or the server drains, it
-        /// is closed instead. Called by its handler, which has no other use for it; it must have
-        /// written everything.
-        void rest(connection client, std::chrono::steady_clock::time_point until,
-                  rest_memo memo) const;
-
-    private:
-        friend class server;
-        std::weak_ptr<state> of_;
-    };
+    /// Where handlers let their clients rest: <rota/io/resting.hpp>. For as long as they run.
     [[nodiscard]] rest_place resting() const noexcept;
     /// Before run(), for a handler that lets clients rest.
     void set_rest_handlers(rest_handlers handlers);

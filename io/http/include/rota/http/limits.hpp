@@ -58,8 +58,9 @@ struct server_limits {
     milliseconds header_timeout{10'000};
     /// Between two requests; then the connection is closed without a word.
     milliseconds idle_timeout{60'000};
-    /// An idle connection gives up its routine, and with it nearly all memory, after this: worth it
-    /// only for those that will be idle for long. 0: never.
+    /// An idle connection in clear has no routine and no session: these go on with another client
+    /// that has sent something. After this it has given up the buffers, too, that its next answer
+    /// would use again, and one by TLS its session. 0: each keeps all of it.
     milliseconds rest_after{1'000};
     /// How long an idle connection is kept when the server drains: for the request that its client
     /// has just sent, which is answered with "Connection: close". Also how long one is kept behind

@@ -12,9 +12,13 @@
 #include <rota/http/hooks.hpp>
 #include <rota/http/metrics.hpp>
 
-namespace rota::io::tls {
+namespace rota::io {
+class connection;
+class rest_place;
+namespace tls {
 class stream;
 }
+} // namespace rota::io
 
 namespace rota::http {
 
@@ -35,13 +39,17 @@ struct session_control {
     std::stop_token draining;
     server_metrics* metrics = nullptr;
     const session_hooks* hooks = nullptr;
-    std::string peer;
+    std::string peer; ///< empty where `client` says it
     /// While it is set, requests are answered with 503 and the connection closes.
     const std::atomic<bool>* refusing = nullptr;
     /// Set: the session may end in order to rest, and goes on where this one says. It counts as an
     /// open connection from its beginning until it ends otherwise, so while it rests too. Outlives
     /// the session.
     session_rest* rest = nullptr;
+    /// Set: it need not end for that, but lets an idle client rest there, and goes on with another
+    /// one. `client` is what the stream is then. A client that rests is counted by that place.
+    const io::rest_place* rests = nullptr;
+    io::connection* client = nullptr;
     /// What the stream is, if it is TLS; what requests say.
     const io::tls::stream* tls = nullptr;
     /// Of TLS: whether a request for this host belongs on another connection (421, RFC 9110 section

@@ -37,6 +37,14 @@ public:
         counters_.bytes_received.add(bytes);
     }
 
+    /// The stream is another client's from here on. Nothing is pending.
+    void begin() noexcept {
+        consumed_ = 0;
+        sent_ = 0;
+        patience_.reset();
+        failed_ = false;
+    }
+
     [[nodiscard]] std::uint64_t consumed() const noexcept { return consumed_; }
 
     /// What is to be sent next; answers are appended to it.

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <rota/http/session_control.hpp>
+#include <rota/io/connection.hpp>
+
+namespace rota::http {
+
+/// What a session has to know again after a rest, in the room that a connection has for it. Counts
+/// that do not fit are as large as can be.
+[[nodiscard]] io::rest_memo memo_of(const session_rest& rest) noexcept;
+[[nodiscard]] session_rest rest_of(io::rest_memo memo) noexcept;
+
+} // namespace rota::http
