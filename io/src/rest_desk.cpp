@@ -1,7 +1,8 @@
 #include "rest_desk.hpp"
 
-#include <algorithm>
+#include <chrono>
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include <spdlog/spdlog.h>

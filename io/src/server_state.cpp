@@ -1,17 +1,11 @@
 #include "server_state.hpp"
 
-#include <algorithm>
 #include <cerrno>
-#include <exception>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include <rota/errors.hpp>
 #include <spdlog/spdlog.h>
-
-#include "access.hpp"
-#include "worker_io.hpp"
 
 namespace rota::io {
 namespace {
