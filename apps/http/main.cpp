@@ -5,8 +5,8 @@
 #include <iostream>
 #include <optional>
 
+#include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
-#include <spdlog/spdlog.h>
 
 #include "logging.hpp"
 #include "process.hpp"
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
             signals.call_on_hangup([] {});
         rota_http::program served(from);
         served.run(signals);
-        spdlog::info("done");
+        rota::log::info("done");
     } catch (const std::exception& e) {
         std::fprintf(stderr, "rota-http: %s\n", e.what());
         return 1;

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <rota/io/detail/log.hpp>
 #include <rota/sleep.hpp>
 
 namespace rota_http {
@@ -122,11 +122,11 @@ void memory_guard::look() {
     refusing_ = too_much;
     acts_.refuse(too_much);
     if (too_much) {
-        spdlog::warn("memory: {} MiB are in use, {} MiB should be: requests are refused",
-                     in_mib(now), in_mib(ceiling_));
+        rota::log::warn("memory: {} MiB are in use, {} MiB should be: requests are refused",
+                        in_mib(now), in_mib(ceiling_));
         return;
     }
-    spdlog::warn("memory: {} MiB are in use: requests are taken again", in_mib(now));
+    rota::log::warn("memory: {} MiB are in use: requests are taken again", in_mib(now));
 }
 
 rota::task<void> memory_guard::watch() {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -18,16 +17,15 @@ class metric {
 public:
     metric(std::string& out, std::string_view name, std::string_view type, std::string_view help)
         : out_(out), name_(name) {
-        fmt::format_to(std::back_inserter(out_), "# HELP {0} {2}\n# TYPE {0} {1}\n", name, type,
-                       help);
+        out_ += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
     }
     template <class Number>
     void sample(Number value) {
-        fmt::format_to(std::back_inserter(out_), "{} {}\n", name_, value);
+        out_ += fmt::format("{} {}\n", name_, value);
     }
     template <class Number>
     void sample(std::string_view labels, Number value) {
-        fmt::format_to(std::back_inserter(out_), "{}{{{}}} {}\n", name_, labels, value);
+        out_ += fmt::format("{}{{{}}} {}\n", name_, labels, value);
     }
 
 private:
@@ -65,18 +63,17 @@ void add_histogram(std::string& out, std::string_view name, std::string_view lab
                    const Bounds& bounds, const Counts& counts, std::uint64_t sum,
                    double per_second) {
     const std::string_view comma = labels.empty() ? "" : ",";
-    const auto to = std::back_inserter(out);
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < bounds.size(); ++i) {
         count += counts[i];
-        fmt::format_to(to, "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma,
-                       static_cast<double>(bounds[i]) / per_second, count);
+        out += fmt::format("{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels, comma,
+                           static_cast<double>(bounds[i]) / per_second, count);
     }
     count += counts.back();
-    fmt::format_to(to, "{}_bucket{{{}{}le=\"+Inf\"}} {}\n", name, labels, comma, count);
+    out += fmt::format("{}_bucket{{{}{}le=\"+Inf\"}} {}\n", name, labels, comma, count);
     const std::string braces = labels.empty() ? "" : fmt::format("{{{}}}", labels);
-    fmt::format_to(to, "{0}_sum{1} {2}\n{0}_count{1} {3}\n", name, braces,
-                   static_cast<double>(sum) / per_second, count);
+    out += fmt::format("{0}_sum{1} {2}\n{0}_count{1} {3}\n", name, braces,
+                       static_cast<double>(sum) / per_second, count);
 }
 
 void add_latency(std::string& out, const rota::http::metrics_snapshot& http) {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include <spdlog/spdlog.h>
+#include <rota/io/detail/log.hpp>
 
 #include "codings.hpp"
 #include "console.hpp"
@@ -50,7 +50,7 @@ std::unique_ptr<jobs::store> open_store(const settings& from, rota::io::context&
     } catch (const jobs::store_error& e) {
         if (from.store_given)
             throw;
-        spdlog::warn("{}; job queues live in memory and end with this program", e.what());
+        rota::log::warn("{}; job queues live in memory and end with this program", e.what());
     }
     return jobs::open_store("memory", limits, on);
 }
@@ -69,7 +69,7 @@ rota::io::context_options context_options(const settings& from) {
 void log_tasks(rota::runtime& workers) {
     const auto now = std::chrono::steady_clock::now();
     for (const std::string& line : tasks_lines(list_tasks(workers), tasks_listed_max, now))
-        spdlog::info("{}", line);
+        rota::log::info("{}", line);
 }
 
 /// As many as there can be descriptors for.
@@ -78,8 +78,8 @@ std::size_t possible_connections(std::size_t wanted) {
     const std::size_t possible = connections_within(limit);
     if (wanted <= possible)
         return wanted;
-    spdlog::warn("{} descriptors are allowed (ulimit -n): {} connections at once instead of {}",
-                 limit, possible, wanted);
+    rota::log::warn("{} descriptors are allowed (ulimit -n): {} connections at once instead of {}",
+                    limit, possible, wanted);
     return possible;
 }
 
@@ -104,11 +104,12 @@ rota::http::guard_options guard_options(const settings& from) {
                           "proxy passes it on, is allowed by --allowed-host NAME";
     if (!from.token_file.empty()) {
         options.tokens = std::make_shared<rota::http::token_file>(
-            from.token_file, [](std::string_view line) { spdlog::warn("{}", line); });
+            from.token_file, [](std::string_view line) { rota::log::warn("{}", line); });
     } else if (options.beyond_loopback) {
-        spdlog::warn("{} is open to other machines: whoever reaches it can use the queues and the "
-                     "console, unless there is a --token-file",
-                     from.host);
+        rota::log::warn(
+            "{} is open to other machines: whoever reaches it can use the queues and the "
+            "console, unless there is a --token-file",
+            from.host);
     }
     return options;
 }
@@ -152,7 +153,7 @@ rota::http::server_options program::server_options(const settings& from) const {
     // amount, in constant memory.
     limits.parser.body_bytes_max = std::numeric_limits<std::uint64_t>::max();
     log_requests(options.hooks, from, access_log_);
-    options.hooks.on_error = [](std::string_view message) { spdlog::error("{}", message); };
+    options.hooks.on_error = [](std::string_view message) { rota::log::error("{}", message); };
     return options;
 }
 
@@ -188,9 +189,9 @@ bool program::announce(const std::string& port_file) const {
     const std::vector<rota::io::endpoint> where = server_.listening();
     if (where.empty())
         return false;
-    spdlog::info("rota-http " ROTA_VERSION " serves http://{}/", where.front().to_string());
+    rota::log::info("rota-http " ROTA_VERSION " serves http://{}/", where.front().to_string());
     if (settings_.tls.port)
-        spdlog::info("HTTPS: https://{}/", where.back().to_string());
+        rota::log::info("HTTPS: https://{}/", where.back().to_string());
     if (port_file.empty())
         return false;
     write_port_file(port_file, where.front().port());

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include <spdlog/spdlog.h>
+#include <rota/io/detail/log.hpp>
 
 namespace rota_http {
 namespace {
@@ -55,9 +55,9 @@ void add_alternatives(rota::http::router& to, const settings& from) {
 void reload_certificates(rota::http::server& of) noexcept {
     try {
         of.reload_certificates();
-        spdlog::info("SIGHUP: certificates have been read again");
+        rota::log::info("SIGHUP: certificates have been read again");
     } catch (const std::exception& e) {
-        spdlog::error("SIGHUP: certificates stay as they were: {}", e.what());
+        rota::log::error("SIGHUP: certificates stay as they were: {}", e.what());
     }
 }
 

@@ -3,10 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include <spdlog/spdlog.h>
-
 #include <rota/http/request_id.hpp>
 #include <rota/http/tracing.hpp>
+#include <rota/io/detail/log.hpp>
 
 namespace rota_http {
 namespace {
@@ -23,9 +22,9 @@ std::string quotable(std::string_view text) {
 }
 
 void log_access(const rota::http::access_entry& entry) {
-    spdlog::info("{} \"{} {}\" {} {} bytes {} us {}", entry.peer, entry.method,
-                 quotable(entry.target), entry.status, entry.bytes_sent, entry.took.count(),
-                 entry.protocol);
+    rota::log::info("{} \"{} {}\" {} {} bytes {} us {}", entry.peer, entry.method,
+                    quotable(entry.target), entry.status, entry.bytes_sent, entry.took.count(),
+                    entry.protocol);
 }
 
 } // namespace
@@ -36,7 +35,7 @@ std::shared_ptr<rota::http::access_log> open_access_log(const settings& from) {
     return std::make_shared<rota::http::access_log>(rota::http::access_log_options{
         .path = from.tracking.log_file,
         .format = from.tracking.log_format,
-        .report = [](std::string_view line) { spdlog::warn("{}", line); }});
+        .report = [](std::string_view line) { rota::log::warn("{}", line); }});
 }
 
 void log_requests(rota::http::session_hooks& to, const settings& from,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <spdlog/spdlog.h>
+#include <rota/io/detail/log.hpp>
 
 #include "store.hpp"
 
@@ -77,7 +77,7 @@ void store_health::go_down(const char* why) noexcept {
     window_calls_ = window_failures_ = 0;
     try {
         now_.reason = why;
-        spdlog::error("the job store fails: {}", why);
+        rota::log::error("the job store fails: {}", why);
     } catch (...) { // no memory for the reason: it is down all the same
         now_.reason.clear();
     }
@@ -101,8 +101,8 @@ void store_health::probed() noexcept {
     now_.reason.clear();
     const auto length =
         std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - down_since_);
-    spdlog::info("the job store can be used again, after {} ms in which {} calls failed",
-                 length.count(), failures_);
+    rota::log::info("the job store can be used again, after {} ms in which {} calls failed",
+                    length.count(), failures_);
 }
 
 store_state store_health::state() const {

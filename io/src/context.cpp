@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 #include <rota/detail/parker.hpp>
+#include <rota/io/detail/log.hpp>
 #include <rota/stall_watch.hpp>
-#include <spdlog/spdlog.h>
 
 #include "access.hpp"
 #include "parts.hpp"
@@ -34,9 +34,9 @@ void log_error(const routine& r, std::exception_ptr error) {
     try {
         std::rethrow_exception(std::move(error));
     } catch (const std::exception& e) {
-        spdlog::error("routine {}#{} {} an exception: {}", r.name(), r.id(), what, e.what());
+        log::error("routine {}#{} {} an exception: {}", r.name(), r.id(), what, e.what());
     } catch (...) {
-        spdlog::error("routine {}#{} {} an exception of unknown type", r.name(), r.id(), what);
+        log::error("routine {}#{} {} an exception of unknown type", r.name(), r.id(), what);
     }
 }
 
@@ -80,7 +80,8 @@ private:
 };
 
 void log_stall(const stall_report& report) {
-    spdlog::log(report.ended ? spdlog::level::info : spdlog::level::warn, "{}", to_string(report));
+    const std::string line = to_string(report);
+    report.ended ? log::info("{}", line) : log::warn("{}", line);
 }
 
 void validate(const reactor_options& o) {
@@ -268,14 +269,14 @@ void context::parts::watch_receiving() noexcept {
     try {
         if (replace_receiver()) {
             said_so_ = false;
-            spdlog::warn("a handler does not let go of the receiving thread: another one goes on{}",
-                         backend == backend_kind::io_uring ? ", with a ring of its own" : "");
+            log::warn("a handler does not let go of the receiving thread: another one goes on{}",
+                      backend == backend_kind::io_uring ? ", with a ring of its own" : "");
         }
     } catch (const std::exception& e) {
         if (!std::exchange(said_so_, true))
-            spdlog::error("a handler does not let go of the receiving thread, and no other can go "
-                          "on until this is over: {}",
-                          e.what());
+            log::error("a handler does not let go of the receiving thread, and no other can go "
+                       "on until this is over: {}",
+                       e.what());
     }
 }
 
@@ -303,9 +304,9 @@ void context::parts::report_strays() const noexcept {
         names += "...";
     }
     if (count != 0)
-        spdlog::warn("stop: the program still held {} connections or listeners, which have been "
-                     "aborted: {}",
-                     count, names);
+        log::warn("stop: the program still held {} connections or listeners, which have been "
+                  "aborted: {}",
+                  count, names);
 }
 
 /// Throws it again, with what an operator can do about it.
@@ -342,10 +343,10 @@ context::context(const context_options& options, backend_source backends)
 
 void context::run() {
     if (!parts_->why_not.empty()) {
-        spdlog::warn("io_uring is not available, using epoll: {}", parts_->why_not);
+        log::warn("io_uring is not available, using epoll: {}", parts_->why_not);
     }
-    spdlog::info("reactor: {}, topology {}, {} workers", to_string(parts_->backend),
-                 to_string(parts_->options.reactor.topology), parts_->workers->worker_count());
+    log::info("reactor: {}, topology {}, {} workers", to_string(parts_->backend),
+              to_string(parts_->options.reactor.topology), parts_->workers->worker_count());
     try {
         parts_->start();
     } catch (...) {

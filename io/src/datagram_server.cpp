@@ -14,12 +14,12 @@
 
 #include <rota/errors.hpp>
 #include <rota/event.hpp>
+#include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
 #include <rota/io/server.hpp>
 #include <rota/join.hpp>
 #include <rota/under.hpp>
 #include <rota/with_timeout.hpp>
-#include <spdlog/spdlog.h>
 
 #include "access.hpp"
 #include "bind_failure.hpp"
@@ -164,9 +164,9 @@ static task<void> serve_socket(std::shared_ptr<datagram_server::state> s, accept
         }
         if (!life->received || s->draining.stop_requested())
             std::rethrow_exception(error);
-        spdlog::error("a handler of datagrams has ended by an exception; it begins again, with a "
-                      "new socket for {}: {}",
-                      where.to_string(), text_of(error));
+        log::error("a handler of datagrams has ended by an exception; it begins again, with a "
+                   "new socket for {}: {}",
+                   where.to_string(), text_of(error));
         bound = open_datagrams(where, options);
     }
 }
@@ -184,7 +184,7 @@ static task<void> serve_then_drain(std::shared_ptr<datagram_server::state> s,
             serve_socket(s, std::move(sockets[i]), bound, workers.size() > 1),
             {.name = "datagrams", .on = workers[i]}));
     }
-    spdlog::info("listening on {} for datagrams, sockets: {}", bound.to_string(), workers.size());
+    log::info("listening on {} for datagrams, sockets: {}", bound.to_string(), workers.size());
     s->settle(bound);
     const std::stop_token stopped = co_await current_stop_token;
     try {
@@ -199,7 +199,7 @@ static task<void> serve_then_drain(std::shared_ptr<datagram_server::state> s,
         co_await with_timeout(s->options.drain_timeout,
                               under(s->hurry.get_token(), until_all_ended(handlers)));
     } catch (const timed_out&) {
-        spdlog::warn("drain: cancelling handlers of datagrams");
+        log::warn("drain: cancelling handlers of datagrams");
     } catch (const operation_cancelled&) { // so they are cancelled without a word
     }
 }

@@ -1,5 +1,7 @@
 #include <rota/io/end_signals.hpp>
 
+#include <rota/io/detail/log.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,7 +11,6 @@
 #include <utility>
 
 #include <pthread.h>
-#include <spdlog/spdlog.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -142,11 +143,11 @@ void end_signals::pass_on(int number) {
         telling_.reserve(2); // a thread that there is no room for would be waited for
         telling_.emplace_back([number, first = signals_ == 1] {
             if (first) {
-                spdlog::info("signal {}: draining", number);
+                log::info("signal {}: draining", number);
             } else {
-                spdlog::info("signal {}: cancelling what is still at work; the process ends "
-                             "within {} s",
-                             number, grace.count());
+                log::info("signal {}: cancelling what is still at work; the process ends "
+                          "within {} s",
+                          number, grace.count());
             }
         });
     } catch (const std::exception&) { // no thread to be had: the end matters more
@@ -163,8 +164,7 @@ void end_signals::give_up() noexcept {
     }
     try {
         std::thread([] {
-            spdlog::critical(
-                "something does not let go of its thread: the end does not wait for it");
+            log::critical("something does not let go of its thread: the end does not wait for it");
         }).detach();
         std::this_thread::sleep_for(last_line);
     } catch (const std::exception&) { // no thread to be had

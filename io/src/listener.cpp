@@ -1,5 +1,7 @@
 #include <rota/io/listener.hpp>
 
+#include <rota/io/detail/log.hpp>
+
 #include <cerrno>
 #include <deque>
 #include <system_error>
@@ -7,7 +9,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -189,8 +190,8 @@ struct listener::core final : operation, handle_core {
     void pause(int error) noexcept {
         if (trouble != error) {
             try {
-                spdlog::warn("accept: {}; trying again every {} ms",
-                             std::generic_category().message(error), retry_after.count());
+                log::warn("accept: {}; trying again every {} ms",
+                          std::generic_category().message(error), retry_after.count());
             } catch (const std::bad_alloc&) { // nor is there memory to say so
             }
         }
@@ -256,7 +257,7 @@ struct listener::core final : operation, handle_core {
                 let_in.push_back(std::move(client));
             }
         } catch (const std::bad_alloc&) {
-            spdlog::warn("accept: no memory for those that wait");
+            log::warn("accept: no memory for those that wait");
         }
     }
 

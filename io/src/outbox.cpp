@@ -11,9 +11,9 @@
 
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
+#include <rota/io/detail/log.hpp>
 #include <rota/task_group.hpp>
 #include <rota/with_timeout.hpp>
-#include <spdlog/spdlog.h>
 
 namespace rota::io {
 namespace {
@@ -254,8 +254,8 @@ task<void> outbox::serve(stream& to, task<void> body) {
     close();
     if (cut_off()) {
         const routine& self = co_await current_routine;
-        spdlog::warn("{}#{} is cut off: it does not read, and misses {} messages", self.name(),
-                     self.id(), dropped());
+        log::warn("{}#{} is cut off: it does not read, and misses {} messages", self.name(),
+                  self.id(), dropped());
         to.abort();
         throw std::system_error(ECONNABORTED, std::system_category(),
                                 "outbox: the client does not read");

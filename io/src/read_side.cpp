@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <rota/check.hpp>
-#include <spdlog/spdlog.h>
+#include <rota/io/detail/log.hpp>
 
 namespace rota::io {
 namespace {
@@ -74,7 +74,7 @@ bool read_side::enter_thread() {
         }
     } catch (const std::exception& e) {
         if (!std::exchange(said_so_, true))
-            spdlog::error("a thread has nothing to receive with, and tries again: {}", e.what());
+            log::error("a thread has nothing to receive with, and tries again: {}", e.what());
         return false;
     }
     said_so_ = false;

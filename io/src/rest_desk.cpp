@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include <spdlog/spdlog.h>
+#include <rota/io/detail/log.hpp>
 
 #include "access.hpp"
 #include "server_state.hpp"
@@ -117,7 +117,7 @@ void server::state::rest_over(connection_core& c) noexcept {
             start(std::nullopt, std::move(client), memo, &home, nullptr);
             resumed = true;
         } catch (const std::exception& e) { // no memory: it is this client that goes
-            spdlog::error("a client is given up: {}", e.what());
+            log::error("a client is given up: {}", e.what());
         }
     }
     if (!resumed) {

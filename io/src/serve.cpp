@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
-#include <spdlog/spdlog.h>
 
 #include "server_state.hpp"
 
@@ -47,7 +47,7 @@ int detail::exit_code_of_failure() noexcept {
             // cppcheck-suppress rethrowNoCurrentException ; it is called by a handler
             throw;
         } catch (const std::exception& e) {
-            spdlog::critical("{}", e.what());
+            log::critical("{}", e.what());
         }
     } catch (...) { // no exception with a text, or no memory to tell it
         std::fputs("something went wrong, and it cannot be said what\n", stderr);

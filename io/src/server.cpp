@@ -6,11 +6,11 @@
 #include <optional>
 #include <stdexcept>
 
+#include <rota/io/detail/log.hpp>
 #include <rota/join.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/with_timeout.hpp>
 #include <rota/yield.hpp>
-#include <spdlog/spdlog.h>
 
 #include "gate.hpp"
 #include "server_state.hpp"
@@ -145,7 +145,7 @@ static task<void> accept_clients(std::shared_ptr<server::state> s, listener* fro
             s->start(std::move(socket), connection(nullptr), {}, nullptr, by);
         } catch (const std::exception& e) { // no memory: it is this client that goes without
             s->client_gone();
-            spdlog::error("a client is turned away: {}", e.what());
+            log::error("a client is turned away: {}", e.what());
         }
     }
 }
@@ -197,7 +197,7 @@ static void open_listeners(server::state& s, worker& home, listeners& open) {
         throw;
     }
     for (const endpoint& e : bound)
-        spdlog::info("listening on {}", e.to_string());
+        log::info("listening on {}", e.to_string());
     s.settle(std::move(bound));
 }
 
@@ -251,7 +251,7 @@ static task<void> let_attached_finish(server::state* s, const std::vector<routin
     for (const routine_ptr& each : *running) {
         if (each->state() == routine_state::stopped)
             continue;
-        spdlog::warn("drain: cancelling \"{}\", which has not finished", each->name());
+        log::warn("drain: cancelling \"{}\", which has not finished", each->name());
         each->request_stop();
     }
 }
@@ -294,7 +294,7 @@ static task<void> serve_then_drain(std::shared_ptr<server::state> s, listeners* 
             co_await yield();
     }
     if (const std::size_t left = s->connections.load(); left != 0)
-        spdlog::warn("drain: cancelling {} connections", left);
+        log::warn("drain: cancelling {} connections", left);
     s->cancel(*acceptors);
     // Their routines end at once, unless they do not let go. What they had written may linger; the
     // context aborts it in the end.
@@ -307,9 +307,9 @@ static task<void> serve_then_drain(std::shared_ptr<server::state> s, listeners* 
     } catch (const timed_out&) { // said below
     }
     if (const std::size_t left = s->served.inside(); left != 0) {
-        spdlog::warn("drain: waiting for {} handlers, which go on although cancelled", left);
+        log::warn("drain: waiting for {} handlers, which go on although cancelled", left);
     } else {
-        spdlog::warn("drain: {} connections are left to the context", s->connections.load());
+        log::warn("drain: {} connections are left to the context", s->connections.load());
     }
 }
 

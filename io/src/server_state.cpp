@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <rota/errors.hpp>
-#include <spdlog/spdlog.h>
+#include <rota/io/detail/log.hpp>
 
 namespace rota::io {
 namespace {
@@ -79,7 +79,7 @@ task<void> serve_client(std::shared_ptr<server::state> s, std::optional<accepted
     } catch (const std::system_error& e) {
         if (!peer_has_gone(e))
             throw;
-        spdlog::debug("client#{}: {}", self.id(), e.what());
+        log::debug("client#{}: {}", self.id(), e.what());
     }
 }
 

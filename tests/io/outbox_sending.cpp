@@ -32,10 +32,10 @@ namespace {
 
 shared_bytes text(std::string_view bytes) { return shared_bytes(bytes); }
 
-shared_bytes number(int n) { return shared_bytes(std::to_string(n) + "\n"); }
+shared_bytes numbered(int n) { return shared_bytes(std::to_string(n) + "\n"); }
 
 /// Until the client ends its stream; writes beside that what is sent to `out`.
-task<void> serve_outbox(outbox* out, connection client) {
+task<void> write_to_end(outbox* out, connection client) {
     constexpr auto read_to_end = [](connection* from) -> task<void> {
         while ([[maybe_unused]] const bool more = co_await from->fill())
             from->consume(from->buffered().size());
@@ -77,7 +77,7 @@ TEST_CASE("who sends waits for room, first come first served, whatever the polic
     std::string expected;
     const auto send_all = [](outbox* to, int count) -> task<void> {
         for (int i = 0; i < count; ++i) {
-            const bool sent = co_await to->send(number(i));
+            const bool sent = co_await to->send(numbered(i));
             if (!sent)
                 throw std::logic_error("it is refused");
         }
@@ -87,7 +87,7 @@ TEST_CASE("who sends waits for room, first come first served, whatever the polic
     const auto sender = ctx.workers().spawn(send_all(&out, 500), {.name = "sender"});
     await_blocked(ctx, "sender", "outbox::send");
     CHECK(out.size() == 2);
-    const wired client = wire(ctx, [&](connection c) { return serve_outbox(&out, std::move(c)); });
+    const wired client = wire(ctx, [&](connection c) { return write_to_end(&out, std::move(c)); });
     CHECK(client.other.receive_exactly(expected.size()) == expected);
     finish(sender);
     CHECK(out.dropped() == 0);
@@ -196,7 +196,7 @@ TEST_CASE("what was sent in time arrives, and what was late does not") {
     constexpr int each = 80;
     constexpr int senders = 4;
     outbox out({.messages_max = 2, .bytes_max = 100'000});
-    const wired client = wire(ctx, [&](connection c) { return serve_outbox(&out, std::move(c)); });
+    const wired client = wire(ctx, [&](connection c) { return write_to_end(&out, std::move(c)); });
     std::vector<std::vector<ending>> ends(senders, std::vector<ending>(each, ending::none));
     // Large, so that the client, which reads a little at a time, is what they wait for.
     const auto message = [](int sender, int i) {

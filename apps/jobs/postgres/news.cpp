@@ -9,9 +9,8 @@
 #include <utility>
 #include <variant>
 
-#include <spdlog/spdlog.h>
-
 #include <rota/errors.hpp>
+#include <rota/io/detail/log.hpp>
 #include <rota/routine.hpp>
 #include <rota/sleep.hpp>
 #include <rota/when_any.hpp>
@@ -204,7 +203,7 @@ rota::task<void> postgres_news::work() {
             why = e.what();
         }
         if (!why.empty())
-            spdlog::debug("no news from the job store: {}", why);
+            rota::log::debug("no news from the job store: {}", why);
         over_.close();
         {
             const std::lock_guard guard(lock_);
@@ -234,7 +233,7 @@ rota::task<void> postgres_news::connect() {
     const std::vector<postgres_result> heard = co_await over_.sync();
     const bool refused = std::ranges::any_of(heard, [](const auto& r) { return !r.ok(); });
     if (refused && !told_)
-        spdlog::info("the job store's server has no LISTEN: it is looked into more often");
+        rota::log::info("the job store's server has no LISTEN: it is looked into more often");
     told_ |= refused;
     listens_ = !refused;
     look_at_ = {};
@@ -271,7 +270,7 @@ rota::task<void> postgres_news::send(std::vector<std::string> pieces) {
     const std::vector<postgres_result> told = co_await over_.sync();
     for (const postgres_result& each : told) {
         if (!each.ok())
-            spdlog::debug("the job store's server does not notify: {}", each.error());
+            rota::log::debug("the job store's server does not notify: {}", each.error());
     }
 }
 

@@ -4,9 +4,8 @@
 #include <chrono>
 #include <random>
 
-#include <spdlog/spdlog.h>
-
 #include <rota/errors.hpp>
+#include <rota/io/detail/log.hpp>
 #include <rota/sleep.hpp>
 
 #include "schema.hpp"
@@ -186,7 +185,7 @@ void postgres_pool::cannot_connect(const std::string& why) noexcept {
         const std::lock_guard guard(lock_);
         if (connected_ != 0) { // the others do what there is; else calls fail, which is told
             if (std::exchange(warned_, why) != why)
-                spdlog::warn("{}", why);
+                rota::log::warn("{}", why);
             return;
         }
         refusal_ = why;
