@@ -12,7 +12,7 @@ namespace rota::bench {
 namespace {
 
 task<void> nap() { co_await sleep_for(std::chrono::hours(1)); }
-task<void> nothing() { co_return; }
+task<void> no_work() { co_return; }
 
 } // namespace
 
@@ -24,13 +24,13 @@ void measure_memory(harness& h) {
     }
     const std::size_t count = h.quick() ? 20'000 : 100'000;
     runtime rt({.workers = 1});
-    rt.block_on(nothing()); // what a runtime needs anyway is there now
+    rt.block_on(no_work()); // what a runtime needs anyway is there now
     const double before = resident_bytes();
     const auto begin = clock::now();
     for (std::size_t i = 0; i < count; ++i) {
         rt.spawn(nap());
     }
-    rt.block_on(nothing()); // runs behind them: all of them sleep now
+    rt.block_on(no_work()); // runs behind them: all of them sleep now
     const std::chrono::duration<double, std::nano> spent = clock::now() - begin;
     const double grown = resident_bytes() - before;
     h.record(memory, "bytes", grown / static_cast<double>(count), count);

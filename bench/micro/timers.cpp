@@ -38,13 +38,13 @@ nanoseconds arm_and_disarm(std::uint64_t count) {
     return spent;
 }
 
-task<std::uint64_t> successor(std::uint64_t value) { co_return value + 1; }
+task<std::uint64_t> one_more(std::uint64_t value) { co_return value + 1; }
 
 task<nanoseconds> limit_often(std::uint64_t count) {
     std::uint64_t value = 0;
     const auto begin = clock::now();
     for (std::uint64_t i = 0; i < count; ++i) {
-        task<std::uint64_t> body = successor(value);
+        task<std::uint64_t> body = one_more(value);
         value = co_await with_timeout(std::chrono::seconds(30), std::move(body));
     }
     keep(value);

@@ -24,13 +24,13 @@ std::string contents(const fs::path& path) {
 
 /// Sorted, so that what is made of them is the same everywhere.
 std::vector<fs::path> files_at(const fs::path& path) {
-    std::vector<fs::path> found;
+    std::vector<fs::path> files;
     if (!fs::is_directory(path))
         return {path};
     for (const auto& entry : fs::directory_iterator(path))
-        found.push_back(entry.path());
-    std::ranges::sort(found);
-    return found;
+        files.push_back(entry.path());
+    std::ranges::sort(files);
+    return files;
 }
 
 void run(const std::string& input) {

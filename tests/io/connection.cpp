@@ -26,10 +26,6 @@ using rota::task;
 
 namespace {
 
-auto soon(std::chrono::nanoseconds length) { return std::chrono::steady_clock::now() + length; }
-
-task<void> echo_through(connection c) { co_await echo(std::move(c)); }
-
 task<void> read_all_then_answer(connection c) {
     std::size_t total = 0;
     while ([[maybe_unused]] const bool more = co_await c.fill()) {
@@ -56,7 +52,7 @@ TEST_CASE("bytes go there and back") {
     const combination how = each_combination();
     CAPTURE(how);
     context ctx(options_for(how));
-    const wired w = wire(ctx, echo_through);
+    const wired w = wire(ctx, echo);
     for (const std::size_t size : {1, 10, 8192, 8193, 100'000}) {
         const std::string bytes = pattern(size);
         w.other.send(bytes);

@@ -26,10 +26,6 @@ using rota::task;
 
 namespace {
 
-auto soon(std::chrono::nanoseconds length) { return std::chrono::steady_clock::now() + length; }
-
-task<void> echo_through(connection c) { co_await echo(std::move(c)); }
-
 void set_buffers(int fd, int bytes) {
     ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
@@ -42,7 +38,7 @@ TEST_CASE("8 MiB each way, at once") {
     CAPTURE(how);
     context ctx(options_for(how));
     const std::string bytes = pattern(8 << 20);
-    const wired w = wire(ctx, echo_through);
+    const wired w = wire(ctx, echo);
     std::thread sender([&] {
         w.other.send(bytes);
         w.other.shutdown_write();
@@ -122,7 +118,7 @@ TEST_CASE("receiving pauses while too much is unread, and goes on when it is con
     });
     set_buffers(w.other.fd(), 64 * 1024);
     // Another connection on the same worker shows when the reactor has had its chances.
-    const wired clock = wire(ctx, echo_through);
+    const wired clock = wire(ctx, echo);
     const std::string bytes = pattern(8 << 20);
     std::size_t sent = 0;
     for (int idle = 0; idle < 50;) {

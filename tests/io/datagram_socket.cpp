@@ -30,12 +30,6 @@ using namespace rota::io::test;
 using rota::routine_ptr;
 using rota::task;
 
-namespace {
-
-auto soon(std::chrono::nanoseconds length) { return std::chrono::steady_clock::now() + length; }
-
-} // namespace
-
 TEST_CASE("datagrams come in batches, in order, each with its sender") {
     const combination how = each_combination();
     CAPTURE(how);

@@ -23,8 +23,6 @@ namespace {
 constexpr std::size_t workers_max = 4;
 constexpr int turns = 12;
 
-task<void> echo_through(connection c) { co_await echo(std::move(c)); }
-
 void talk(const peer& p, std::string_view words) {
     p.send(words);
     REQUIRE(p.receive_exactly(words.size()) == words);
@@ -51,7 +49,7 @@ void let_every_worker_sleep(context& ctx, std::size_t count) {
 void use_every_worker(context& ctx, std::size_t count) {
     std::vector<wired> all;
     for (std::size_t i = 0; i < count; ++i)
-        all.push_back(wire(ctx, echo_through, ctx.workers().worker_at(i)));
+        all.push_back(wire(ctx, echo, ctx.workers().worker_at(i)));
     for (const wired& w : all)
         talk(w.other, "hello");
     for (const wired& w : all)
@@ -61,8 +59,7 @@ void use_every_worker(context& ctx, std::size_t count) {
 /// Talks over connections that come and go, and over one that stays, until it is told to stop.
 class load {
 public:
-    explicit load(context& ctx)
-        : stays_(wire(ctx, echo_through)), thread_([this, &ctx] { run(ctx); }) {}
+    explicit load(context& ctx) : stays_(wire(ctx, echo)), thread_([this, &ctx] { run(ctx); }) {}
     ~load() { thread_.join(); }
     void end() {
         ends_ = true;
@@ -76,7 +73,7 @@ private:
     void run(context& ctx) {
         try {
             while (!ends_) {
-                const wired passing = wire(ctx, echo_through);
+                const wired passing = wire(ctx, echo);
                 for (const wired* w : {&passing, &stays_}) {
                     w->other.send("again");
                     if (w->other.receive_exactly(5) != "again")
@@ -128,7 +125,7 @@ TEST_CASE("a worker that drains is taken back with its connections") {
     context ctx(options_for(how, workers_max));
     std::vector<wired> all;
     for (std::size_t i = 0; i < workers_max; ++i)
-        all.push_back(wire(ctx, echo_through, ctx.workers().worker_at(i)));
+        all.push_back(wire(ctx, echo, ctx.workers().worker_at(i)));
     for (int turn = 0; turn < turns; ++turn) {
         ctx.workers().set_workers(1 + static_cast<std::size_t>(turn) % workers_max);
         for (const wired& w : all)

@@ -245,6 +245,10 @@ private:
     endpoint where_;
 };
 
+inline auto soon(std::chrono::nanoseconds length) {
+    return std::chrono::steady_clock::now() + length;
+}
+
 /// A routine with a connection, and the other end of it.
 struct wired {
     routine_ptr routine;

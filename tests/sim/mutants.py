@@ -13,6 +13,7 @@ import argparse
 import concurrent.futures
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,14 +59,30 @@ def read_mutants():
     return mutants
 
 
+class Object(NamedTuple):
+    command: list[str]  # how it is compiled
+    sources: list[Path]  # in the order in which they are: several if they are compiled as one
+
+    def output(self):
+        return self.command[self.command.index("-o") + 1]
+
+
 def commands(build):
-    """How each object of the simulator is compiled, by source, and how the program is linked."""
+    """The objects of the simulator, by source, and how the program is linked."""
     words = ["ninja", "-C", build, "-t", "commands", PROGRAM]
     listing = subprocess.run(words, capture_output=True, text=True, check=True)
     lines = [shlex.split(line) for line in listing.stdout.splitlines()]
-    compiles = [line for line in lines if "-c" in line]
-    sources = [(build / line[line.index("-c") + 1]).resolve() for line in compiles]
-    return dict(zip(sources, compiles, strict=True)), lines[-1]
+    objects = {}
+    for line in lines:
+        if "-c" not in line:
+            continue
+        unit = (build / line[line.index("-c") + 1]).resolve()
+        parts = [unit]
+        if unit.is_relative_to(build):
+            parts = re.findall(r"^#include ?[<\"](.*)[>\"]$", unit.read_text(), flags=re.M)
+        made = Object(line, [Path(part).resolve() for part in parts])
+        objects |= dict.fromkeys(made.sources, made)
+    return objects, lines[-1]
 
 
 def run(words, build):
@@ -80,39 +97,45 @@ def with_output(words, output):
     return words
 
 
+def overlay(mutant, tree):
+    """The sources as they are, but for the mutant's file: links, and that file."""
+    shutil.rmtree(tree, ignore_errors=True)
+    *folders, name = Path(mutant.file).parts
+    here, there = tree, ROOT
+    for inner in (*folders, name):
+        here.mkdir(parents=True)
+        for entry in there.iterdir():
+            if entry.name != inner:
+                (here / entry.name).symlink_to(entry)
+        here, there = here / inner, there / inner
+    here.write_text(mutant.changed())
+
+
 def build_mutant(mutant, build, how):
-    compiles, link = how
+    objects, link = how
     folder = mutant.folder(build)
-    folder.mkdir(parents=True, exist_ok=True)
-    # #include "..." finds first what is beside the source: all headers, so that none is read twice.
-    for header in (ROOT / mutant.file).parent.glob("*.hpp"):
-        (folder / header.name).write_text(header.read_text())
-    copy = folder / Path(mutant.source).name
-    copy.write_text((ROOT / mutant.source).read_text())
-    public = mutant.file.partition("/include/")[2]
-    changed = folder / ("include/" + public if public else Path(mutant.file).name)
-    changed.parent.mkdir(parents=True, exist_ok=True)
-    changed.write_text(mutant.changed())
-    # Quickly rather than well.
-    words = compiles[(ROOT / mutant.source).resolve()]
-    words = [word for word in words if not re.fullmatch(r"-O\w|-g|-Werror|-MD", word)]
-    words[words.index("-c") + 1] = str(copy)
-    # #include <...> finds first what is in the first folder.
-    words.insert(next(i for i, word in enumerate(words) if word.startswith("-I")),
-                 f"-I{folder}/include")
+    tree = folder / "tree"
+    overlay(mutant, tree)
+    replaced = objects[(ROOT / mutant.source).resolve()]
+    unit = folder / "unit.cpp"
+    unit.write_text("".join(f'#include "{tree / source.relative_to(ROOT)}"\n'
+                            for source in replaced.sources))
+    # Quickly rather than well. Folders that are not the build's are the overlay's.
+    words = [word for word in replaced.command
+             if not re.fullmatch(r"-O\w|-g|-Werror|-MD", word)]
+    words = [re.sub(r"^-I\.\./?", f"-I{tree}/", word) for word in words]
+    words[words.index("-c") + 1] = str(unit)
     for flag in ("-MQ", "-MF", "-include"):  # what is precompiled is so for other options
         if flag in words:
             at = words.index(flag)
             del words[at : at + 2]
-    own = (ROOT / mutant.source).parent
     built = folder / "mutant.o"
-    run([*with_output(words, built), "-O1", f"-I{own}", f"-I{own.parent}"], build)
+    run([*with_output(words, built), "-O0" if len(replaced.sources) > 1 else "-O1"], build)
     program = folder / "rota-sim"
     link = with_output(link, program)
     # In place of the program's own object, or in front of the libraries, which then are not asked
     # for what it defines.
-    replaced = compiles[(ROOT / mutant.source).resolve()]
-    link = [word for word in link if word != replaced[replaced.index("-o") + 1]]
+    link = [word for word in link if word != replaced.output()]
     link.insert(link.index("-o") + 2, str(built))
     run(link, build)
     return program

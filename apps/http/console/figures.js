@@ -89,7 +89,7 @@ function makeWait() {
   return {
     element: make("tr", {}, ...cells),
     update(wait) {
-      const place = wait.where.replace(/^(\.\.\/)+/, "");
+      const place = wait.where.replace(/^.*\.\.\//, "");
       const texts = [wait.name, wait.what, place, number(wait.count),
         milliseconds(wait.longest_ms)];
       texts.forEach((text, i) => setText(cells[i], text));
