@@ -105,6 +105,8 @@ task<void> session::serve() {
                 continue;
             }
             const bool idle = !parser_.started();
+            if (idle)
+                head_since_.reset(); // what had begun was an empty line
             if (idle && requests_ > 0 && control_.rests != nullptr && may_rest()) {
                 io::resting_client with{*control_.client, since_ + limits_.idle_timeout,
                                         memo_of(rest_from_here())};
@@ -188,16 +190,13 @@ parse_event session::next_head() {
 /// The first head is awaited from the accept on, a later one from its first byte on; before that
 /// the connection idles.
 session::time_point session::head_deadline() {
-    if (requests_ > 0 && parser_.started() && !head_begun_) {
-        head_begun_ = true;
-        since_ = home_.turn_time();
-    }
-    const bool idles = requests_ > 0 && !head_begun_;
-    if (!idles)
+    if (requests_ == 0)
         return since_ + limits_.header_timeout;
-    if (may_rest())
-        return since_ + limits_.rest_after;
-    return since_ + limits_.idle_timeout;
+    if (!parser_.started())
+        return since_ + (may_rest() ? limits_.rest_after : limits_.idle_timeout);
+    if (!head_since_)
+        head_since_ = home_.turn_time();
+    return *head_since_ + limits_.header_timeout;
 }
 
 /// A request that came together with the end of the wait, or with the drain, is still served.
@@ -407,7 +406,7 @@ session::progress session::end_request() noexcept {
     parser_.reset();
     ++requests_;
     since_ = home_.turn_time();
-    head_begun_ = false;
+    head_since_.reset();
     return with_.keep_alive ? progress::go_on : progress::close;
 }
 

@@ -145,9 +145,9 @@ private:
     bool client_rests_ = false;               // so there is none
     mutable std::optional<std::string> peer_; // once it has been asked for
     std::uint64_t requests_ = 0;
-    std::uint64_t sent_earlier_ = 0; // before it rested
-    time_point since_;               // when the current waiting for a head began
-    bool head_begun_ = false;        // since_ is the time of its first byte
+    std::uint64_t sent_earlier_ = 0;       // before it rested
+    time_point since_;                     // the accept, or when the client became idle
+    std::optional<time_point> head_since_; // the first byte of the head that is being read
     // While the server drains: how many bytes of the client's are served in all.
     std::optional<std::uint64_t> last_served_;
     // It wants no more answers, so it sends no more (RFC 9112 section 9.6), and what of it has been

@@ -219,6 +219,31 @@ TEST_CASE("time limits of the head") {
     CHECK(idle.receive().empty());
 }
 
+TEST_CASE("an empty line in two pieces is not the beginning of a head") {
+    server_limits limits;
+    limits.header_timeout = 10s;
+    limits.idle_timeout = 60s;
+
+    session_driver idle(usual_routes(), limits);
+    CHECK(idle.exchange(get_plain) == plain_answer);
+    idle.advance(59s);
+    CHECK(idle.exchange("\r").empty());
+    CHECK(idle.exchange("\n").empty());
+    idle.advance(999ms);
+    CHECK_FALSE(idle.ended());
+    idle.advance(1ms); // it has bought no time
+    CHECK(idle.ended_well());
+
+    session_driver slow(usual_routes(), limits);
+    CHECK(slow.exchange(get_plain) == plain_answer);
+    CHECK(slow.exchange("\r").empty());
+    CHECK(slow.exchange("\n").empty());
+    slow.advance(30s);
+    CHECK(slow.exchange("G").empty());
+    slow.advance(9'999ms); // nor has the head lost any
+    CHECK(slow.exchange("ET /plain HTTP/1.1\r\nHost: a\r\n\r\n") == plain_answer);
+}
+
 TEST_CASE("a client that ends in the middle of a head") {
     session_driver s(usual_routes());
     CHECK(s.exchange("GET / HTTP/1.1\r\nHo").empty());
