@@ -83,6 +83,7 @@ void run_http();
 void run_http2();
 void run_jobs();
 void run_ranges();
+void run_rests();
 void run_room();
 void run_takeover();
 void run_tls();
