@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "http_peer.hpp"
+#include "http_run.hpp"
 #include "http_site.hpp"
 #include "scenario.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 /// What differs from run to run.
 struct rules {
     const scenario* s;
+    const way_in* by;
     bool hurry; ///< the server's time limits are as short as the network's delays
 };
 
@@ -48,7 +50,10 @@ bool check_answers(const rules& with, peer& p, const std::vector<exchange>& all,
 void http_client(const rules& with) {
     random& r = here().rng();
     here().sleep(nanoseconds(r.below(50'000'000)));
-    peer p(port);
+    const std::unique_ptr<peer> called = with.by->call(*with.s);
+    if (!called)
+        return;
+    peer& p = *called;
     if (p.refused())
         return here().require(with.s->ending(), "the server refuses clients");
     constexpr std::size_t rooms[] = {1, 100, 65536, 65536};
@@ -76,6 +81,8 @@ void http_client(const rules& with) {
             p.send_slowly(texts[i], pause);
             if (!check_answers(with, p, {all[i]}, pause))
                 return;
+            if (const auto most = with.by->pause.count(); most != 0)
+                here().sleep(nanoseconds(r.below(static_cast<std::size_t>(most))));
         }
         return;
     }
@@ -113,11 +120,13 @@ rota::http::server_options draw_options(random& r, bool hurry) {
 
 } // namespace
 
-void run_http() {
+void serve_site(const way_in& by) {
     random& r = here().rng();
     scenario s;
-    const rules with{.s = &s, .hurry = r.chance(300)};
-    const rota::http::server_options options = draw_options(r, with.hurry);
+    const rules with{.s = &s, .by = &by, .hurry = by.may_hurry && r.chance(300)};
+    rota::http::server_options options = draw_options(r, with.hurry);
+    if (by.open)
+        by.open(options);
     const rota::io::shared_file from = make_file(site_file_bytes);
     rota::http::server server(s.context(), site_routes(from), options);
     for (std::size_t count = r.between(1, 6); count != 0; --count) {
@@ -130,6 +139,10 @@ void run_http() {
              .drain = [&server] { server.drain(); },
              .connections = [&server] { return server.connections(); },
              .connections_max = options.max_connections});
+}
+
+void run_http() {
+    serve_site({.call = [](const scenario&) { return std::make_unique<peer>(port); }});
 }
 
 } // namespace sim

@@ -75,8 +75,10 @@ std::uint64_t run_seed(std::uint64_t seed, bool trace) {
                                        sim::run_http, sim::run_jobs, sim::run_turns};
 #ifdef ROTA_SIM_TLS
     constexpr auto run_tls = sim::run_tls;
+    constexpr auto run_https = sim::run_https;
 #else
     constexpr auto run_tls = sim::run_echo;
+    constexpr auto run_https = sim::run_http;
 #endif
     // In place of some runs of turns and echo, so that the seeds of the others stay what they are.
     const std::uint64_t rare = seed % (6 * std::size(scenarios));
@@ -88,6 +90,7 @@ std::uint64_t run_seed(std::uint64_t seed, bool trace) {
                     : rare == 0       ? sim::run_ranges
                     : rare == 14      ? sim::run_rests
                     : rare == 38      ? sim::run_rests
+                    : rare % 28 == 7  ? run_https
                     : rare % 21 == 3  ? sim::run_http2
                     : rare == 17      ? sim::run_websockets
                     : rare % 21 == 10 ? run_tls

@@ -23,7 +23,7 @@ public:
     /// Connects; without a listener it is refused().
     explicit peer(std::uint16_t port);
     /// Closes.
-    ~peer();
+    virtual ~peer();
     peer(const peer&) = delete;
     peer& operator=(const peer&) = delete;
 
@@ -31,20 +31,20 @@ public:
     /// What the kernel takes of the server's bytes before they are read.
     void set_room(std::size_t bytes) noexcept { link_->client_room = bytes; }
 
-    void send(std::string_view bytes);
+    virtual void send(std::string_view bytes);
     /// In pieces, with pauses of up to `pause` between them.
     void send_slowly(std::string_view bytes, nanoseconds pause);
     /// Whether the server's kernel has all of it.
     [[nodiscard]] bool is_sent() const noexcept { return link_->up.under_way.empty(); }
-    void half_close();
+    virtual void half_close();
     void reset();
     void close();
 
-    event wait(time_point until = never);
+    virtual event wait(time_point until = never);
     /// Takes nothing until the server has let go of the connection, or until then.
     void take_nothing(time_point until);
     /// What has arrived.
-    [[nodiscard]] std::string read(std::size_t max = std::string::npos);
+    [[nodiscard]] virtual std::string read(std::size_t max = std::string::npos);
     /// Reads until the end of the stream or another end, a bit at a time if `pause` is not zero.
     event read_all(std::string& into, nanoseconds pause, time_point until = never);
 

@@ -81,6 +81,7 @@ void run_deadlines();
 void run_echo();
 void run_http();
 void run_http2();
+void run_https();
 void run_jobs();
 void run_ranges();
 void run_rests();

@@ -47,7 +47,7 @@ THIRD_PARTIES = {
     "nghttp2": {"io/http2/src", "tests/io/http2"},
     "openssl": {"io/tls/src", "tests/io/tls", "tests/sim"},
     "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "tests/sim", "bench"},
-    "fmt": {"io/src", "apps", "tests", "bench"},
+    "fmt": {"io/src", "io/include/rota/io/detail", "apps", "tests", "bench"},
     "catch2": {"tests"},
     "CLI": {"apps", "bench"},
     "yyjson.h": {"json/src", "bench"},
