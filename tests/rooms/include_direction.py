@@ -8,6 +8,7 @@ headers instead, and expects those of the room and of those below to be found, a
 """
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -42,12 +43,19 @@ OPTIONAL = {"io/tls", "io/http2"}  # rooms that a build may be without
 SEES_MOST = {"io/tls": "stream.cpp"}  # of a room with several libraries, a source of the highest
 
 
+def sources_of(entry):
+    """Several, if they are compiled as one."""
+    file = (Path(entry["directory"]) / entry["file"]).resolve()
+    included = re.findall(r"^#include ?[<\"](/.*)[>\"]$", file.read_text(), flags=re.M)
+    return [Path(name).resolve() for name in included] or [file]
+
+
 def command_of(room, database, source_root):
     """The compiler and the flags of the room's first source, and the folder they hold in."""
     folder = (source_root / room / "src").resolve()
     for entry in database:
-        source = (Path(entry["directory"]) / entry["file"]).resolve()
-        if folder in source.parents and source.name == SEES_MOST.get(room, source.name):
+        if any(folder in source.parents and source.name == SEES_MOST.get(room, source.name)
+               for source in sources_of(entry)):
             flags = entry.get("arguments") or shlex.split(entry["command"])
             keep, skip = [], 0
             for flag in flags:
