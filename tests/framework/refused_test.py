@@ -7,11 +7,13 @@ usage: refused_test.py <compiler command> <include folder>
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 COMPILER, INCLUDE = sys.argv[1:3]
 
-PROGRAM = """
+PREFIX = """
 #include <rota/channel.hpp>
 #include <rota/inline_scheduler.hpp>
 #include <rota/sleep.hpp>
@@ -29,6 +31,8 @@ struct fixed {
     void await_suspend(std::coroutine_handle<>) const {}
     void await_resume() const {}
 };
+"""
+PROGRAM = """
 task<void> f(channel<int>& c, inline_scheduler& s, task_group& g) {
     task<void> t = sleep_for(1s);
     auto w = c.pop();
@@ -68,9 +72,18 @@ COMPILED = [
 ]
 
 
-def compile_with(statement):
-    words = [*COMPILER.split(), "-std=c++23", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
-    words += ["-I", INCLUDE, "-x", "c++", "-"]
+WORDS = [*COMPILER.split(), "-std=c++23", "-Wall", "-Wextra", "-Werror", "-I", INCLUDE]
+
+
+def precompile(folder):
+    """What all programs begin with. The compiler finds it by its name: `prefix` and more."""
+    Path(folder, "prefix").write_text(PREFIX)
+    words = [*WORDS, "-x", "c++-header", f"{folder}/prefix", "-o", f"{folder}/prefix.gch"]
+    subprocess.run(words, check=True)
+
+
+def compile_with(statement, folder):
+    words = [*WORDS, "-fsyntax-only", "-include", f"{folder}/prefix", "-x", "c++", "-"]
     text = PROGRAM.replace("STATEMENT", statement)
     return subprocess.run(words, input=text, capture_output=True, text=True, check=False)
 
@@ -87,15 +100,20 @@ def looks_at_each_await():
 
 
 class Refused(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        precompile(cls.folder)
+
     def test_what_is_right_compiles(self):
-        done = compile_with("; ".join(f"{{ {each}; }}" for each in COMPILED))
+        done = compile_with("; ".join(f"{{ {each}; }}" for each in COMPILED), self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_what_is_wrong_says_what_to_write(self):
         refused = REFUSED | (NO_WAIT if looks_at_each_await() else {})
         for statement, text in refused.items():
             with self.subTest(statement):
-                done = compile_with(statement)
+                done = compile_with(statement, self.folder)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(text, done.stderr)
 
