@@ -89,8 +89,7 @@ std::uint64_t run_seed(std::uint64_t seed, bool trace) {
                     : rare == 6       ? sim::run_datagrams
                     : rare == 0       ? sim::run_ranges
                     : rare == 14      ? sim::run_rests
-                    : rare == 38      ? sim::run_rests
-                    : rare % 28 == 7  ? run_https
+                    : rare == 7       ? run_https
                     : rare % 21 == 3  ? sim::run_http2
                     : rare == 17      ? sim::run_websockets
                     : rare % 21 == 10 ? run_tls

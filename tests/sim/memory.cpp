@@ -1,8 +1,11 @@
 #include "memory.hpp"
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <string>
+
+#include <malloc.h>
 
 #include "fiber.hpp"
 #include "world.hpp"
@@ -79,8 +82,15 @@ void* operator new(std::size_t bytes) {
 void* operator new(std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
     return sim::memory::refuses() ? nullptr : std::malloc(bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*unused*/) noexcept { std::free(memory); }
+/// What reads it later reads nothing of what was there.
+void operator delete(void* memory) noexcept {
+    if (memory != nullptr) {
+        std::memset(memory, 0xdd, ::malloc_usable_size(memory));
+        asm volatile("" : : "r"(memory) : "memory"); // a compiler drops what nobody may read
+    }
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t /*unused*/) noexcept { operator delete(memory); }
 
 // What is kept from one run to the next counts as if it were not. The linker passes these off as
 // the functions of those names (meson.build).
