@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "memory.hpp"
 #include "world.hpp"
 
 namespace sim {
