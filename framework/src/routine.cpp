@@ -67,6 +67,7 @@ void routine::yield(std::coroutine_handle<> resume_point) noexcept {
     ROTA_CHECK(state() == routine_state::running, "a routine yields while it runs");
     resume_point_ = resume_point;
     state_.store(routine_state::ready, std::memory_order_release);
+    home_.count_yield();
     home_.post(*this);
 }
 

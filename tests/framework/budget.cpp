@@ -17,6 +17,7 @@
 #include <rota/mutex.hpp>
 #include <rota/runtime.hpp>
 #include <rota/semaphore.hpp>
+#include <rota/sleep.hpp>
 #include <rota/task_group.hpp>
 #include <rota/yield.hpp>
 
@@ -145,6 +146,38 @@ struct lent_run {
     rota::worker w;
 };
 
+/// How many rounds, each so long, a routine that yields behind each of them has on its worker until
+/// a sleeper, whose time is up within the first, has its turn.
+int rounds_until_woken(std::chrono::microseconds each) {
+    struct run {
+        explicit run(std::chrono::microseconds length)
+            : each(length), w(1, time, std::make_unique<scripted>([this] { w.stop(); })) {
+            (void)owner.spawn(sleep(this), {.on = &w});
+            (void)owner.spawn(work(this), {.on = &w});
+            w.run();
+        }
+        static rota::task<void> work(run* self) {
+            while (self->seen == 0 && self->rounds < 1'000) {
+                self->time.move_to(self->time.now() + self->each);
+                ++self->rounds;
+                co_await rota::yield();
+            }
+        }
+        static rota::task<void> sleep(run* self) {
+            co_await rota::sleep_for(self->each / 2);
+            self->seen = self->rounds;
+        }
+
+        const std::chrono::microseconds each;
+        rota::virtual_time time;
+        int rounds = 0;
+        int seen = 0;
+        rota::inline_scheduler owner;
+        rota::worker w;
+    };
+    return run(each).seen;
+}
+
 } // namespace
 
 TEST_CASE("a routine whose awaits are all satisfied at once lets others have their turns") {
@@ -240,6 +273,12 @@ TEST_CASE("a turn that has to end ends the step") {
     b.renew();
     REQUIRE_FALSE((b.count(now + 10us) && b.look(now + 10us)));
     REQUIRE((b.count(now + 20us) && b.look(now + 20us)));
+}
+
+TEST_CASE("a routine that yields does not keep from its worker what has come meanwhile") {
+    // When the sleeper is put into the queue the other is there again.
+    REQUIRE(rounds_until_woken(10ms) == 2);
+    REQUIRE(rounds_until_woken(4ms) == 2);
 }
 
 TEST_CASE("a turn ends with the step that has spent its budget, so that what has come is seen") {

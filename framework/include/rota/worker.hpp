@@ -179,6 +179,11 @@ public:
     [[nodiscard]] bool spend(time_point now) noexcept {
         return budget_.count(now) && budget_.look(now);
     }
+    /// The routine that runs yields.
+    void count_yield() noexcept {
+        if (budget_.count_yield())
+            budget_.look_at_turn(time_.now(), turn_time_);
+    }
 
     /// What is kept here under `key`, or null.
     [[nodiscard]] kept_object* kept(const void* key) const noexcept {

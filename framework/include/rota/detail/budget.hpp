@@ -24,6 +24,7 @@ public:
         looked_ = now;
         until_ = until;
         spent_ = false;
+        yields_ = yields_left_ = 1;
     }
     /// A step begins.
     void renew() noexcept {
@@ -46,7 +47,18 @@ public:
         spent_ = now >= deadline_ || taken_ >= awaits_max;
         return spent_;
     }
-    /// Whether a step of this turn has spent its budget: time to look what has come meanwhile.
+    /// Counts a step that yields, and so may come again in this turn; true if it is time to
+    /// look_at_turn().
+    [[nodiscard]] bool count_yield() noexcept { return !spent_ && --yields_left_ <= 0; }
+    /// What has come meanwhile is not behind more than `step_max` of such steps, however long each
+    /// of them goes on by itself.
+    void look_at_turn(time_point now, time_point begun) noexcept {
+        yields_ = now - looked_ > costly ? 1 : at_most(2 * yields_, chunk_max);
+        yields_left_ = yields_;
+        looked_ = now;
+        spent_ = now >= at_most(begun + step_max, until_);
+    }
+    /// Whether the steps of this turn have spent its budget: time to look what has come meanwhile.
     [[nodiscard]] bool spent() const noexcept { return spent_; }
 
 private:
@@ -64,6 +76,8 @@ private:
     int chunk_ = chunk_max; // awaits from one look to the next
     int left_ = chunk_max;
     int taken_ = 0;
+    int yields_ = 1; // from one look at the turn to the next
+    int yields_left_ = 1;
     bool spent_ = false;
     time_point looked_;
     time_point until_;
