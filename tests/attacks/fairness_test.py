@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 import time
+import zlib
 
 from attack import GET, attacked, close_all, connect, receive_all, reset, send_some
 from programs import check, equal, eventually, run_tests
@@ -24,6 +25,15 @@ HEAD = b"HEAD /debug/tasks HTTP/1.1\r\nHost: localhost\r\n\r\n"
 ECHO = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
 BYTES = b"GET /bytes/1048576 HTTP/1.1\r\nHost: x\r\n\r\n"
 JOB = b'{"payload":1}\n'
+HANDSHAKE = b"""GET /ws/echo HTTP/1.1\r
+Host: x\r
+Connection: Upgrade\r
+Upgrade: websocket\r
+Sec-WebSocket-Version: 13\r
+Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r
+Sec-WebSocket-Extensions: permessage-deflate\r
+\r
+"""
 BULK = b"""POST /v1/queues/flood/jobs HTTP/1.1\r
 Host: localhost\r
 Content-Type: application/x-ndjson\r
@@ -154,6 +164,38 @@ def test_pipelined_large_answers(program, options):
     count = 300
     with attacked(program, options, *ONE) as server:
         check_fair(server, BYTES * count, OK, count, 4)
+
+
+def answers_beside_a_bomb(server, neighbour):
+    """What the neighbour gets while 15 KiB of a message become 15 MiB: between the answers to a
+    ping in front of them and to one behind."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    bomb = deflate.compress(bytes(15 << 20)) + deflate.flush(zlib.Z_SYNC_FLUSH)
+    ping, pong = b"\x89\x80" + bytes(4), b"\x8a\x00"
+    with server.connect() as client:
+        client.sendall(HANDSHAKE)
+        while not client.recv(65_536).endswith(b"\r\n\r\n"):
+            pass
+        client.sendall(ping + b"\x42\xfe" + len(bomb).to_bytes(2, "big") + bytes(4) + bomb + ping)
+        equal(client.recv(len(pong)), pong)
+        client.setblocking(False)
+        got = 0
+        while True:
+            neighbour.ask()
+            got += 1
+            with contextlib.suppress(BlockingIOError):
+                equal(client.recv(len(pong)), pong)
+                return got
+
+
+def test_a_message_that_grows(program, options):
+    """It is decompressed in some hundred steps."""
+    with attacked(program, options, *ONE) as server:
+        neighbour = Neighbour(server)
+        got = max(answers_beside_a_bomb(server, neighbour) for _ in range(5))
+        print(f"  beside: {neighbour.told()}", flush=True)
+        neighbour.end()
+        check(got >= 25, f"{got} answers beside 15 MiB")
 
 
 def test_the_end_beside_a_flood(program, options):

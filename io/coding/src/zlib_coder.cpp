@@ -98,6 +98,8 @@ public:
         result step{clamped(in.size()) - z_.avail_in, clamped(out.size()) - z_.avail_out};
         if (status == Z_MEM_ERROR)
             throw std::bad_alloc();
+        if (step.read != 0 || step.written != 0) // else zlib does not say it again
+            between_blocks_ = is_between_blocks();
         if (status == Z_STREAM_END)
             step.now = state::ended;
         else if (status != Z_OK && status != Z_BUF_ERROR) // that one is for want of input or room
@@ -105,14 +107,21 @@ public:
         return step;
     }
 
-    void reset() override { ::inflateReset(&z_); }
+    void reset() override {
+        ::inflateReset(&z_);
+        between_blocks_ = true;
+    }
 
     void reset_keeping_window() override {
         if (from() != format::deflate)
             return reset();
         const std::string kept = window();
-        ::inflateReset(&z_);
+        reset();
         set_window(kept);
+    }
+
+    [[nodiscard]] bool between_blocks() const noexcept override {
+        return from() == format::deflate && between_blocks_;
     }
 
     [[nodiscard]] std::string window() const override {
@@ -139,7 +148,15 @@ public:
     }
 
 private:
+    /// zlib.h, inflate(): the low bits of data_type count those of the last byte that are unread.
+    [[nodiscard]] bool is_between_blocks() const noexcept {
+        constexpr int unread_bits = 0x3f;
+        constexpr int behind_a_block = 0x80;
+        return (z_.data_type & behind_a_block) != 0 && (z_.data_type & unread_bits) == 0;
+    }
+
     mutable z_stream z_{}; // zlib reads it, and says not that it does no more
+    bool between_blocks_ = true;
     const int window_bits_;
 };
 

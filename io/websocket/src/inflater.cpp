@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t inflated_min = 512;
 constexpr std::size_t room_max = 65'536;
+constexpr std::size_t step_bytes = 131'072; // about half a millisecond
 
 } // namespace
 
@@ -32,12 +33,13 @@ void inflater::make() {
     }
 }
 
-inflater::result inflater::put(std::string_view in, std::string& out, std::size_t most) {
+inflater::result inflater::put(std::string_view& in, std::string& out, std::size_t most) {
     if (in.empty())
         return result::good;
     if (!decoder_)
         make();
     at_end_ = false;
+    const std::size_t begun = out.size();
     for (;;) {
         const std::size_t before = out.size();
         const std::size_t room =
@@ -61,13 +63,19 @@ inflater::result inflater::put(std::string_view in, std::string& out, std::size_
         } else if (in.empty() && step.written < room) {
             return result::good;
         }
+        if (!in.empty() && out.size() - begun >= step_bytes)
+            return result::good;
     }
 }
 
 inflater::result inflater::end(std::string& out, std::size_t most) {
     result ended = result::good;
-    if (!at_end_) // what the sender has taken off (section 7.2.1)
-        ended = put(std::string_view("\0\0\xff\xff", 4), out, most);
+    if (!at_end_) { // what the sender has taken off (section 7.2.1)
+        for (std::string_view last("\0\0\xff\xff", 4); ended == result::good && !last.empty();)
+            ended = put(last, out, most);
+        if (ended == result::good && !at_end_ && !decoder_->between_blocks())
+            ended = result::corrupt; // it was cut short
+    }
     at_end_ = true;
     if (!keeps_ && decoder_)
         decoder_->reset();

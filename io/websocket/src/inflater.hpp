@@ -20,10 +20,11 @@ public:
     inflater(int window_bits, bool keeps) noexcept;
     ~inflater();
 
-    /// Appends to `out` what the next bytes of a message come to, but stops as soon as `out` has
-    /// more than `most` bytes. Throws std::bad_alloc.
-    [[nodiscard]] result put(std::string_view in, std::string& out, std::size_t most);
-    /// The same behind the last of them.
+    /// Takes off `in` the next bytes of a message, and appends to `out` what they come to: of many,
+    /// no more than a step's worth. Stops as soon as `out` has more than `most` bytes. Throws
+    /// std::bad_alloc.
+    [[nodiscard]] result put(std::string_view& in, std::string& out, std::size_t most);
+    /// The same behind the last of them: all that is left.
     [[nodiscard]] result end(std::string& out, std::size_t most);
     /// Between two messages: keeps no more than what the next one may refer to.
     void rest();

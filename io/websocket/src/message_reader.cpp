@@ -9,8 +9,8 @@
 namespace rota::http::ws {
 namespace {
 
-constexpr std::size_t compressed_piece = 2'048; // comes to 2 MiB at most
-constexpr std::size_t busy_bytes = 1'048'576;   // decompressed by one call
+constexpr std::size_t compressed_piece = 2'048; // unmasked at a time
+constexpr std::size_t busy_bytes = 131'072;     // of content, by one call: then others have a turn
 
 } // namespace
 
@@ -44,7 +44,7 @@ message_reader::step message_reader::take(std::string_view in) {
             now.taken += is_control(head_.head().op) ? take_control(rest) : take_content(rest);
             if (wrong_.code != 0)
                 break;
-            if (left_ != 0 && content_.size() - before >= busy_bytes) {
+            if (now.taken < in.size() && content_.size() - before >= busy_bytes) {
                 now.what = found::busy;
                 return now;
             }
@@ -127,11 +127,12 @@ std::size_t message_reader::append_compressed(std::string_view masked) {
     std::array<char, compressed_piece> piece; // NOLINT(*-member-init): written before it is read
     const std::size_t size = std::min(masked.size(), piece.size());
     apply_mask(masked.substr(0, size), piece.data(), head_.head().mask, done_);
+    std::string_view rest(piece.data(), size);
     const std::size_t before = content_.size();
-    const auto how = inflater_->put({piece.data(), size}, content_, content_max());
+    const auto how = inflater_->put(rest, content_, content_max());
     check_text(before); // what came before a fault may have had one of its own
     note(how);
-    return size;
+    return size - rest.size();
 }
 
 void message_reader::note(inflater::result how) noexcept {

@@ -26,7 +26,7 @@ class message_reader {
 public:
     enum class found : std::uint8_t {
         more,    ///< it wants more bytes; content() may have grown
-        busy,    ///< much has been decompressed: go on with the rest, others may have a turn first
+        busy,    ///< much has come of it: go on with the rest, others may have a turn first
         message, ///< content() has the end of a message
         control, ///< control() is whole
         failed,  ///< fault() says why; nothing can follow

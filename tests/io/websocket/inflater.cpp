@@ -1,5 +1,8 @@
 #include "inflater.hpp"
 
+#include <string>
+#include <string_view>
+
 #include <catch2/catch_test_macros.hpp>
 #include <rota/coding/format.hpp>
 
@@ -16,7 +19,9 @@ constexpr std::size_t room = 1'000;
 std::string inflated_by(inflater& by, std::string_view coded, std::size_t step = 1) {
     std::string out;
     for (std::size_t i = 0; i < coded.size(); i += step) {
-        const auto now = by.put(coded.substr(i, step), out, room);
+        std::string_view piece = coded.substr(i, step);
+        const auto now = by.put(piece, out, room);
+        CHECK((now != inflater::result::good || piece.empty()));
         if (now != inflater::result::good)
             return now == inflater::result::corrupt ? "corrupt" : "too big";
     }
@@ -62,10 +67,52 @@ TEST_CASE("what is no deflate, and what grows") {
         of.put(std::string(size, 'x'), coded);
         inflater bounded(15, true);
         std::string out;
-        const auto now = bounded.put(coded, out, room);
+        std::string_view rest = coded;
+        const auto now = bounded.put(rest, out, room);
         CHECK((now == inflater::result::too_big) == (size > room));
         CHECK(out.size() <= room + 1);
     }
+}
+
+TEST_CASE("a message that is cut short is none, wherever that is") {
+    if (!coding::is_available(coding::format::deflate))
+        return;
+    std::string text;
+    for (int i = 0; i < 300; ++i)
+        text += std::to_string(i * i) + ' ';
+    deflater of({.to = coding::format::deflate}, false);
+    std::string coded;
+    of.put(text, coded);
+    for (std::size_t size = 1; size < coded.size(); ++size) {
+        INFO(size);
+        inflater in(15, true);
+        std::string_view rest = std::string_view(coded).substr(0, size);
+        std::string out;
+        REQUIRE(in.put(rest, out, 10'000) == inflater::result::good);
+        CHECK(in.end(out, 10'000) == inflater::result::corrupt);
+    }
+    inflater in(15, true);
+    CHECK(inflated_by(in, "\xf2\x48\xcd"sv) == "corrupt");
+}
+
+TEST_CASE("of what grows much it makes a little at a time") {
+    if (!coding::is_available(coding::format::deflate))
+        return;
+    constexpr std::size_t size = 8'000'000;
+    deflater of({.to = coding::format::deflate}, false);
+    std::string coded;
+    of.put(std::string(size, 'x'), coded);
+    inflater in(15, true);
+    std::string out;
+    std::size_t steps = 0;
+    for (std::string_view rest = coded; !rest.empty(); ++steps) {
+        const std::size_t before = out.size();
+        REQUIRE(in.put(rest, out, size) == inflater::result::good);
+        REQUIRE(out.size() - before < 200'000);
+    }
+    CHECK(in.end(out, size) == inflater::result::good);
+    CHECK(out == std::string(size, 'x'));
+    CHECK(steps >= size / 200'000);
 }
 
 TEST_CASE("at rest it holds what can be referred to, and no more") {
@@ -76,7 +123,8 @@ TEST_CASE("at rest it holds what can be referred to, and no more") {
         CHECK(in.memory() < 64);
         CHECK_FALSE(in.may_rest());
         std::string begun;
-        CHECK(in.put("\xf2\x48\xcd"sv, begun, 100) == inflater::result::good);
+        std::string_view first = "\xf2\x48\xcd";
+        CHECK(in.put(first, begun, 100) == inflater::result::good);
         CHECK_FALSE(in.may_rest()); // within a message
         CHECK(begun + inflated_by(in, "\xc9\xc9\x07\x00"sv) == "Hello");
         CHECK(in.memory() > 32'768);

@@ -164,6 +164,38 @@ TEST_CASE("compressed messages") {
     }
 }
 
+TEST_CASE("what grows much is read a little at a time, in whatever fragments it comes") {
+    if (!coding::is_available(coding::format::deflate))
+        return;
+    constexpr std::size_t size = 4'000'000;
+    deflater of({.to = coding::format::deflate}, false);
+    std::string coded;
+    of.put(std::string(size, 'x'), coded);
+    for (const std::size_t piece : {coded.size(), std::size_t{100}, std::size_t{2}}) {
+        std::string all;
+        for (std::size_t at = 0; at < coded.size(); at += piece) {
+            const bool ends = at + piece >= coded.size();
+            all += frame(std::string_view(coded).substr(at, piece),
+                         {.op = at == 0 ? 2 : 0, .fin = ends, .rsv = at == 0 ? 4 : 0});
+        }
+        message_reader reader(size, inflate_terms{});
+        std::string_view in = all;
+        message_reader::step now;
+        int busy = 0;
+        while (now.what != found::message) {
+            REQUIRE((now.what == found::more || now.what == found::busy));
+            const std::size_t before = reader.content().size();
+            now = reader.take(in);
+            in.remove_prefix(now.taken);
+            busy += now.what == found::busy ? 1 : 0;
+            REQUIRE(reader.content().size() - before < 400'000);
+        }
+        CHECK(in.empty());
+        CHECK(reader.content() == std::string(size, 'x'));
+        CHECK(busy >= static_cast<int>(size / 400'000));
+    }
+}
+
 TEST_CASE("pieces are dropped, and count") {
     message_reader reader(most);
     const std::string all = frame(std::string(600, 'x'), more) + frame(std::string(600, 'x'), last);

@@ -52,6 +52,9 @@ public:
     /// Begins anew, but what came before may still be referred to: what RFC 7692 section 7.2.3.4
     /// has go on behind a block that says it is the last. For deflate only; else as reset().
     virtual void reset_keeping_window() { reset(); }
+    /// Whether all that it has read are whole blocks that end on a whole byte, as behind a
+    /// flush::sync. For deflate only; else false.
+    [[nodiscard]] virtual bool between_blocks() const noexcept { return false; }
     /// What of its output may still be referred to, between two blocks that end on a whole byte:
     /// another one that begins with set_window() of it goes on where this one is, so this one need
     /// not be kept while nothing comes. For deflate only; else empty. Throws std::bad_alloc.
