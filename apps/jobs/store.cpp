@@ -63,7 +63,9 @@ private:
         error_ = std::move(error);
         owner().home().post(back_);
     }
-    bool withdraw() noexcept override { return by_.withdraw(*this); }
+    bool withdraw() noexcept override {
+        return by_.withdraw(*this, owner().stop_token().stop_requested());
+    }
 
     store& by_;
     std::exception_ptr error_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -20,6 +21,9 @@
 
 namespace jobs {
 namespace {
+
+/// How often one that waits looks whether it still is to.
+constexpr std::chrono::seconds look_every{1};
 
 struct free_options {
     void operator()(PQconninfoOption* o) const noexcept { PQconninfoFree(o); }
@@ -136,18 +140,22 @@ rota::task<void> postgres_connection::open(milliseconds limit) {
 
 rota::task<void> postgres_connection::wait_for_socket(std::uint32_t events,
                                                       std::chrono::steady_clock::time_point until) {
+    rota::routine& self = co_await rota::current_routine;
     std::string why;
-    try {
-        (void)co_await rota::io::wait_fd(on_, PQsocket(handle_.get()), events, until);
-        co_return;
-    } catch (const rota::timed_out&) {
-        why = "the job store's server does not answer";
-    } catch (const std::system_error& e) {
-        why = std::string("the job store's connection: ") + e.what();
-    } catch (const rota::operation_cancelled&) {
-        close(); // in the middle of something
-        throw;
-    }
+    do {
+        const auto next_look = std::min(until, self.home().now() + look_every);
+        try {
+            (void)co_await rota::io::wait_fd(on_, PQsocket(handle_.get()), events, next_look);
+            co_return;
+        } catch (const rota::timed_out&) {
+            why = "the job store's server does not answer";
+        } catch (const std::system_error& e) {
+            fail(std::string("the job store's connection: ") + e.what());
+        } catch (const rota::operation_cancelled&) {
+            close(); // in the middle of something
+            throw;
+        }
+    } while (!hurried_ && self.home().now() < until);
     fail(why);
 }
 

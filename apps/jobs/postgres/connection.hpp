@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -67,6 +68,8 @@ public:
     }
     /// By when it has to have answered everything that it is asked from now on.
     void set_deadline(std::chrono::steady_clock::time_point until) noexcept { deadline_ = until; }
+    /// While it is so the server is not waited for longer than a second. Any thread.
+    void set_hurried(bool value) noexcept { hurried_ = value; }
 
     /// Adds a statement that has been prepared. What is sent waits for flush() or sync(). These
     /// throw connection_lost.
@@ -110,6 +113,7 @@ private:
     std::unique_ptr<pg_conn, finish> handle_;
     milliseconds patience_{30'000};
     std::optional<std::chrono::steady_clock::time_point> deadline_; // none: patience_ for each
+    std::atomic<bool> hurried_ = false;
     std::size_t expected_ = 0;   // results of statements that have been sent
     bool inside_result_ = false; // what follows is the end of a statement's results
 };

@@ -8,6 +8,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,8 +53,9 @@ public:
 
     /// True: done() will be called, on any thread. False: it has not been done because of `error`.
     bool submit(store_step& what, std::exception_ptr& error);
-    /// Takes a step back that has not begun: true, and done() will not be called.
-    bool withdraw(const store_step& what) noexcept;
+    /// Takes a step back that has not begun: true, and done() will not be called. One that has is
+    /// not waited for much longer if whoever asked `ends`, and all that have asked with it.
+    bool withdraw(const store_step& what, bool ends) noexcept;
 
 private:
     struct entry {
@@ -61,6 +63,12 @@ private:
         postgres_step step;
     };
     using steps = std::vector<postgres_step>;
+    /// What a connection has in hand.
+    struct hand {
+        postgres_connection* over;
+        std::span<postgres_step> steps;
+    };
+    class in_hand;
 
     void stop_routines() noexcept;
     rota::task<void> serve(std::size_t index);
@@ -90,6 +98,7 @@ private:
     std::array<std::deque<entry>, step_kinds> waiting_; // by their kind
     std::uint64_t next_number_ = 1;
     std::size_t busy_ = 0;      // connections that are at work
+    std::vector<hand> hands_;   // what they are at
     std::size_t connected_ = 0; // of them
     std::size_t serving_ = 0;   // routines that have not ended
     bool led_ = false;          // while there is none, one of them tries

@@ -25,7 +25,9 @@ bool postgres_store::submit(store_step& what, std::exception_ptr& error) {
     return pool_->submit(what, error);
 }
 
-bool postgres_store::withdraw(store_step& what) noexcept { return pool_->withdraw(what); }
+bool postgres_store::withdraw(store_step& what, bool ends) noexcept {
+    return pool_->withdraw(what, ends);
+}
 
 std::chrono::steady_clock::duration postgres_store::begin_within() const noexcept {
     return step_limit - step_needs;

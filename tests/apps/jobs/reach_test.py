@@ -199,6 +199,22 @@ def frozen(server):
             os.kill(pid, signal.SIGCONT)
 
 
+def test_the_end_does_not_wait_for_a_frozen_server(program, options, server):
+    url = server.create("ending")
+    with RotaHttp(program, "--store", url, "--drain-timeout", "100ms", *options) as app:
+        queue = Queue(app)
+        equal(queue.add(1).status, 201)
+        content = b'{"payload":2}'
+        add = b"POST %s/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (
+            queue.path.encode(), len(content), content)
+        with frozen(server), app.connect() as adding:
+            adding.sendall(add)
+            eventually(lambda: b"jobs::store" in app.get("/debug/tasks").body, "it is at work")
+            app.signal(signal.SIGTERM)
+            equal(app.wait(), 0, app.output())
+        check("does not let go" not in app.output(), app.output())
+
+
 def times_of_adding(queue, payloads, later):
     """What becomes of jobs that are added at once, and one that is some seconds later: statuses,
     and how long each took."""
