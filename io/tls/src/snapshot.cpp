@@ -64,6 +64,29 @@ void trust(SSL_CTX* ctx, const std::vector<certificate_ptr>& roots) {
         require(X509_STORE_add_cert(store, each.get()) == 1, "tls: a root");
 }
 
+/// The place of sessions, as OpenSSL wants it.
+std::array<unsigned char, 32> digest_of(std::string_view place) {
+    std::array<unsigned char, 32> digest{};
+    require(EVP_Digest(place.data(), place.size(), digest.data(), nullptr, EVP_sha256(), nullptr) ==
+                1,
+            "tls: sessions");
+    return digest;
+}
+
+/// The name in a ClientHello that is still to be read (RFC 6066 section 3); empty without one, and
+/// for what OpenSSL will refuse.
+std::string_view asked_name(SSL* ssl) noexcept {
+    const unsigned char* bytes = nullptr;
+    std::size_t size = 0;
+    constexpr std::size_t head = 5; // two lengths of two bytes, and a kind between them
+    if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &bytes, &size) != 1 || size < head)
+        return {};
+    const std::size_t length = std::size_t{bytes[3]} << 8 | bytes[4];
+    if (bytes[2] != TLSEXT_NAMETYPE_host_name || length > size - head)
+        return {};
+    return {reinterpret_cast<const char*>(bytes) + head, length};
+}
+
 } // namespace
 
 // --- A server's ---
@@ -113,6 +136,7 @@ ssl_context_ptr snapshot::make_server_context(const server_options& options) {
     ssl_context_ptr made = make_context(TLS_server_method(), options.least);
     SSL_CTX* const ctx = made.get();
     SSL_CTX_set_app_data(ctx, this);
+    SSL_CTX_set_client_hello_cb(ctx, &separate_sessions, this);
     SSL_CTX_set_tlsext_servername_callback(ctx, &choose_certificate);
     SSL_CTX_set_tlsext_servername_arg(ctx, this);
     SSL_CTX_set_tlsext_status_cb(ctx, &staple);
@@ -130,10 +154,7 @@ ssl_context_ptr snapshot::make_server_context(const server_options& options) {
         SSL_CTX_sess_set_cache_size(ctx, static_cast<long>(options.session_cache));
     if (!options.tickets && options.session_cache == 0)
         require(SSL_CTX_set_num_tickets(ctx, 0) == 1, "tls: tickets");
-    std::array<unsigned char, 32> place{};
-    require(EVP_Digest(session_place_.data(), session_place_.size(), place.data(), nullptr,
-                       EVP_sha256(), nullptr) == 1,
-            "tls: sessions");
+    const auto place = digest_of(session_place_);
     require(SSL_CTX_set_session_id_context(ctx, place.data(), place.size()) == 1, "tls: sessions");
     if (!client_roots_.empty()) {
         trust(ctx, client_roots_);
@@ -166,6 +187,23 @@ std::vector<std::string> snapshot::names() const {
 }
 
 // --- What OpenSSL asks for ---
+
+/// A session is resumed under the name that it was made for only (RFC 6066 section 3). Before the
+/// session is looked for, as the certificate is chosen behind that in TLS 1.2.
+int snapshot::separate_sessions(SSL* ssl, int* alert, void* self) noexcept {
+    const auto& of = *static_cast<const snapshot*>(self);
+    const std::string_view name = asked_name(ssl);
+    if (name.empty())
+        return SSL_CLIENT_HELLO_SUCCESS;
+    try {
+        const auto place = digest_of(of.session_place_ + '\n' + lower_host(name));
+        if (SSL_set_session_id_context(ssl, place.data(), place.size()) == 1)
+            return SSL_CLIENT_HELLO_SUCCESS;
+    } catch (const std::exception&) { // no memory
+    }
+    *alert = SSL_AD_INTERNAL_ERROR;
+    return SSL_CLIENT_HELLO_ERROR;
+}
 
 int snapshot::choose_certificate(SSL* ssl, int* /*alert*/, void* self) noexcept {
     const auto& of = *static_cast<const snapshot*>(self);

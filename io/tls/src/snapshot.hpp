@@ -49,6 +49,7 @@ private:
     [[nodiscard]] ssl_context_ptr make_server_context(const server_options& options);
     [[nodiscard]] const group& group_for(std::string_view name) const noexcept;
 
+    static int separate_sessions(SSL* ssl, int* alert, void* self) noexcept;
     static int choose_certificate(SSL* ssl, int* alert, void* self) noexcept;
     static int choose_protocol(SSL* ssl, const unsigned char** out, unsigned char* out_size,
                                const unsigned char* in, unsigned in_size, void* self) noexcept;
@@ -61,7 +62,7 @@ private:
     ticket_keys* tickets_ = nullptr;
     std::string alpn_; // as the wire has it
     std::vector<certificate_ptr> client_roots_;
-    std::string session_place_; // sessions of others are not resumed
+    std::string session_place_; // sessions of other places are not resumed
     std::vector<std::string> pins_;
     bool has_roots_ = false;
 };
