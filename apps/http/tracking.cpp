@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include <rota/http/request_id.hpp>
 #include <rota/http/tracing.hpp>
 #include <rota/io/detail/log.hpp>
@@ -15,8 +17,11 @@ std::string quotable(std::string_view text) {
     std::string result;
     for (const char c : text) {
         if (c == '"' || c == '\\')
-            result += '\\';
-        result += c;
+            result.append(1, '\\').append(1, c);
+        else if (c >= ' ' && c < '\x7f')
+            result += c;
+        else
+            result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
     return result;
 }

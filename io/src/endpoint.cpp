@@ -33,6 +33,18 @@ std::uint32_t parse_scope(std::string_view whole, const std::string& scope) {
     return index;
 }
 
+/// The name of a Unix socket for a log, where it stands between other fields.
+std::string one_word(std::string_view name) {
+    std::string word;
+    for (const char c : name) {
+        if (c > ' ' && c < '\x7f' && c != '"' && c != '\\')
+            word += c;
+        else
+            word += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+    return word;
+}
+
 } // namespace
 
 endpoint endpoint::ip(std::string_view address, std::uint16_t port) {
@@ -159,8 +171,8 @@ std::string endpoint::to_string() const {
             return "unix:";
         const auto* un = reinterpret_cast<const sockaddr_un*>(&storage_);
         if (un->sun_path[0] != '\0')
-            return fmt::format("unix:{}", un->sun_path);
-        return fmt::format("unix:@{}", std::string_view(un->sun_path + 1, size - 1));
+            return "unix:" + one_word(un->sun_path);
+        return "unix:@" + one_word({un->sun_path + 1, size - 1});
     }
     return "unknown address";
 }

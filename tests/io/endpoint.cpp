@@ -90,6 +90,13 @@ TEST_CASE("an address is refused that has a zero byte in it") {
     CHECK(endpoint::unix_path("@a\0b"sv).length() == offsetof(sockaddr_un, sun_path) + 4);
 }
 
+TEST_CASE("the name of a Unix socket is one word of a log") {
+    using namespace std::string_view_literals;
+    CHECK(endpoint::unix_path("/a b\n\"c\\\x1b[31m\x7f\xc3\xa4~").to_string() ==
+          R"(unix:/a\x20b\x0a\x22c\x5c\x1b[31m\x7f\xc3\xa4~)");
+    CHECK(endpoint::unix_path("@a\0\nb"sv).to_string() == R"(unix:@a\x00\x0ab)");
+}
+
 TEST_CASE("Unix paths are bounded by the address, abstract names use it to the last byte") {
     constexpr std::size_t room = sizeof(sockaddr_un::sun_path);
     const std::string path(room - 1, 'p');

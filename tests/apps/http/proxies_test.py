@@ -171,6 +171,17 @@ def test_proxy_headers(program):
         equal([ask(server, begin) for begin in (b"", b"PROXY ", BINARY[:20])], [b""] * 3)
 
 
+def test_a_path_in_a_proxy_header_is_one_word_of_the_log(program):
+    path = b'/a "GET /x" 200\n2026 forged \x1b[31m\xe4'
+    header = BINARY[:12] + b"\x21\x31\0\xd8" + path.ljust(108, b"\0") + bytes(108)
+    with RotaHttp(program, "--access-log", "--proxy-protocol", "--log-level", "debug") as server:
+        equal(ask(server, header + GET), b"HTTP/1.1 200 OK")
+        peer = server.wait_for(r' info  (\S+) "GET /plaintext" 200 ')[0]
+        equal(peer, r"unix:/a\x20\x22GET\x20/x\x22\x20200\x0a2026\x20forged\x20\x1b[31m\xe4")
+        check("\n2026 forged" not in server.output() and "\x1b" not in server.output(),
+              server.output())
+
+
 def test_what_is_no_network(program):
     for wrong in ("10.0.0.0/33", "name", "", "10.0.0.0/8,::1"):
         run = subprocess.run([program, "--trusted-proxy", wrong], capture_output=True, text=True,
