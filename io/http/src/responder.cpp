@@ -5,6 +5,7 @@
 
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/router_access.hpp>
+#include <rota/http/status.hpp>
 
 #include "answer_fields.hpp"
 #include "answers.hpp"
@@ -14,10 +15,8 @@ namespace rota::http {
 [[gnu::always_inline]] inline void responder::begin_account(const request_head& head) noexcept {
     head_ = &head;
     arrived_ = place_.home.turn_time();
-    if (logs()) {
-        sent_before_ = on_.bytes_sent();
+    if (logs())
         (void)on_.peer(); // while it can be asked
-    }
 }
 
 void responder::begin(const request_head& head, body_reader* content) {
@@ -52,13 +51,14 @@ bool responder::try_answer() {
         ready_ = std::make_unique<response>(std::move(answer));
         return false;
     }
-    account(answer.status());
+    account(answer);
     return true;
 }
 
 task<exchange_end> responder::answer() {
     on_.keep_head();
     std::optional<response> answer;
+    std::uint64_t streamed_bytes = 0;
     if (const auto ready = std::exchange(ready_, nullptr)) {
         answer.emplace(std::move(*ready));
     } else {
@@ -86,10 +86,11 @@ task<exchange_end> responder::answer() {
             const worker_counters::held counted(place_.counters.requests_in_flight);
             done = co_await on_.stream(&*answer);
         }
+        streamed_bytes = done.bytes;
         if (done.error) {
             const http_error what = failure_of(done.error);
             if (done.begun) {
-                account(answer->status());
+                account(*answer, streamed_bytes);
                 co_return exchange_end::cut;
             }
             answer.emplace(error_answer(what));
@@ -101,7 +102,7 @@ task<exchange_end> responder::answer() {
         answer->share_owned(); // so that it can be sent from where it is
         co_await on_.send(&*answer);
     }
-    account(answer->status());
+    account(*answer, streamed_bytes);
     co_return exchange_end::answered;
 }
 
@@ -128,20 +129,26 @@ response responder::error_answer(const http_error& what) {
     }
 }
 
-void responder::account(int status) {
+void responder::account(const response& answer, std::uint64_t streamed_bytes) {
     answered_ = place_.home.now();
     const auto took = answered_ - arrived_;
-    place_.counters.count_response(status, took);
+    place_.counters.count_response(answer.status(), took);
     if (logs())
-        log(status, took);
+        log(answer, streamed_bytes, took);
 }
 
-[[gnu::noinline, gnu::cold]] void responder::log(int status, time_point::duration took) {
+[[gnu::noinline, gnu::cold]] void
+responder::log(const response& answer, std::uint64_t streamed_bytes, time_point::duration took) {
     const std::string_view target = head_->base != nullptr ? head_->text(head_->target) : "";
     const std::string_view name = target.empty() ? "" : to_string(head_->method);
     const request* const asked = routed_ && request_ ? &*request_ : nullptr;
     const std::string_view peer = asked != nullptr ? asked->peer() : on_.peer();
-    place_.hooks->on_access({peer, name, target, status, on_.bytes_sent() - sent_before_,
+    const int status = answer.status();
+    std::uint64_t bytes = streamed_bytes;
+    if (!answer.streamed() && head_->method != method::head && !status_has_no_content(status) &&
+        status != 205)
+        bytes = answer.length().value_or(0);
+    place_.hooks->on_access({peer, name, target, status, bytes,
                              std::chrono::duration_cast<std::chrono::microseconds>(took),
                              head_->protocol(), asked});
 }

@@ -45,6 +45,8 @@ public:
     [[nodiscard]] task<std::exception_ptr> run(body_producer* producer);
     /// Something of the answer may have left, so no other can be given.
     [[nodiscard]] bool started() const noexcept { return started_; }
+    /// How much content was written, all of which has left unless sending it failed.
+    [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
 
 private:
     void begin();

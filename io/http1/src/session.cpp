@@ -1,5 +1,6 @@
 #include "session.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -294,9 +295,11 @@ task<exchange::streamed> session::stream(response* answer) {
         append_head(wire_.pending(), *answer, begin_answer(*answer, framing), framing);
         co_return done;
     }
+    const std::uint64_t before = wire_.written();
     response_writer writer(wire_, *answer, *this, framing);
     done.error = co_await writer.run(&answer->producer());
     done.begun = writer.started();
+    done.bytes = std::min(writer.written(), wire_.written() - before);
     // The client can tell by the missing end; without chunks or a length only by a reset.
     if (done.error && done.begun && framing == content_framing::until_close)
         wire_.stream().abort();
@@ -374,7 +377,7 @@ void session::answer_unread(const http_error& why) {
     with_ = {.minor = 1, .head_only = head().method == method::head, .keep_alive = false};
     append_head(wire_.pending(), answer, with_, content_framing::sized,
                 with_.head_only ? "" : answer.body());
-    responder_.account(answer.status());
+    responder_.account(answer);
 }
 
 // --- Ending ---

@@ -92,7 +92,6 @@ private:
     [[nodiscard]] task<streamed> stream(response* answer) override;
     [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
     [[nodiscard]] bool sends_files() const noexcept override { return true; }
-    [[nodiscard]] std::uint64_t bytes_sent() const noexcept override { return wire_.written(); }
 
     // -- answering
     [[nodiscard]] const request_head& head() const noexcept { return parser_.head(); }

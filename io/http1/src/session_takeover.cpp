@@ -52,7 +52,7 @@ task<bool> session::refuses_takeover(const response* answer) {
 
 void session::refuse_takeover(const response& answer) {
     append_small(answer);
-    responder_.account(answer.status());
+    responder_.account(answer);
 }
 
 /// From here on the connection is no more HTTP: see serve_taker().
@@ -64,7 +64,7 @@ task<exchange_end> session::hand_over(response* answer) {
     if constexpr (checks_enabled)
         answer_begun_ = true;
     append_takeover_head(wire_.pending(), *answer);
-    responder_.account(answer->status());
+    responder_.account(*answer);
     if (!wire_.try_send())
         co_await wire_.send();
     taken_over_.emplace(std::move(answer->taker()));

@@ -1,5 +1,6 @@
 #include "request_stream.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 #include <rota/errors.hpp>
@@ -93,7 +94,7 @@ void request_stream::answer_unread(const http_error& why) {
     if (why.status() == 503 && !answer.headers().find("Retry-After"))
         answer.header("Retry-After", "1");
     submit_copy(answer);
-    responder_.account(answer.status());
+    responder_.account(answer);
 }
 
 void request_stream::let_go() {
@@ -163,6 +164,7 @@ task<exchange::streamed> request_stream::stream(response* answer) {
         done.error = std::current_exception();
     }
     done.begun = answer_ == nullptr;
+    done.bytes = done.error ? std::min(written_, sent_) : written_;
     answer_ = begun_answer_ = nullptr;
     co_return done;
 }

@@ -132,7 +132,6 @@ private:
     [[nodiscard]] task<void> send(const response* answer) override;
     [[nodiscard]] task<streamed> stream(response* answer) override;
     [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
-    [[nodiscard]] std::uint64_t bytes_sent() const noexcept override { return sent_ + unsent(); }
 
     // -- body_writer
     task<void> write(std::string_view piece) override;

@@ -154,7 +154,7 @@ task<bool> request_stream::refuses_takeover(const response* answer) {
 void request_stream::refuse(const response& answer) {
     submit_copy(answer);
     place_.on.flush();
-    responder_.account(answer.status());
+    responder_.account(answer);
 }
 
 /// From here on the stream is no more HTTP: see serve_taker().
@@ -164,7 +164,9 @@ task<exchange_end> request_stream::hand_over(response* answer) {
     if (refused)
         co_return exchange_end::answered;
     submit(*answer, true);
-    responder_.account(answer->is_tunnel() ? answer->status() : 200);
+    if (!answer->is_tunnel())
+        answer->status(200); // as it was sent
+    responder_.account(*answer);
     place_.on.flush();
     taken_over_.emplace(std::move(answer->taker()));
     co_return exchange_end::handed_over;

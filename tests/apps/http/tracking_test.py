@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from http2_frames import Http2
 from programs import PATIENCE_S, check, equal, eventually, run_tests
 from rota_http import RotaHttp
 
@@ -77,6 +78,27 @@ def test_json(program):
         check(first["span_id"] != "b7ad6b7169203331", first)
         check(first["bytes"] > 0 and first["duration_us"] >= 0, first)
         check("route" not in second and second["trace_id"] != TRACE, second)
+
+
+def test_bytes_are_those_of_the_content(program):
+    with Logged(program, "--access-log-format", "json") as (server, log):
+        asked = []
+        for path in ("/plaintext", "/bytes/200000", "/stream?lines=3", "/none"):
+            for method in ("GET", "HEAD"):
+                for coding in ("identity", "gzip"):
+                    answer = server.request(method, path, headers={"Accept-Encoding": coding})
+                    asked.append((path, method, len(answer.body)))
+        equal(asked[0][2], 13)
+        with server.connect() as raw:
+            client = Http2(raw)
+            for path, method, size in tuple(asked):
+                # Frames of our own have no Accept-Encoding.
+                if (path, method, size) == ("/plaintext", "GET", 13) or method == "HEAD":
+                    asked.append((path, method, len(client.get(path, method=method)[1])))
+            asked.append(("/bytes/60000", "GET", len(client.get("/bytes/60000")[1])))
+            asked.append(("/stream?lines=3", "GET", len(client.get("/stream?lines=3")[1])))
+        entries = [json.loads(line) for line in log.lines(len(asked))]
+        equal([(e["target"], e["method"], e["bytes"]) for e in entries], asked)
 
 
 def test_request_ids(program):

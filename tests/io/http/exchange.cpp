@@ -81,13 +81,13 @@ public:
             done.error = std::current_exception();
         }
         done.begun = answer_ == nullptr;
+        done.bytes = written_;
         co_return done;
     }
     [[nodiscard]] task<exchange_end> hand_over(response*) override {
         say("no other protocol here");
         co_return exchange_end::cut;
     }
-    [[nodiscard]] std::uint64_t bytes_sent() const noexcept override { return sent_; }
 
     // Its content.
     task<std::string_view> read() override {
@@ -108,6 +108,7 @@ public:
         if (broken_)
             throw std::system_error(std::make_error_code(std::errc::connection_reset));
         say(piece);
+        written_ += piece.size();
     }
     task<void> write_owned(std::string piece) override { co_await write(piece); }
     task<void> flush() override { co_return; }
@@ -119,10 +120,7 @@ private:
             say_head(*answer);
     }
     void say_head(const response& answer) { say(std::to_string(answer.status())); }
-    void say(std::string_view what) {
-        heard.emplace_back(what);
-        sent_ += what.size();
-    }
+    void say(std::string_view what) { heard.emplace_back(what); }
 
     std::string text_;
     std::vector<std::string> content_;
@@ -132,7 +130,7 @@ private:
     event room_;
     const response* answer_ = nullptr; // its head has not been said yet
     std::size_t read_ = 0;
-    std::uint64_t sent_ = 0;
+    std::uint64_t written_ = 0;
     bool broken_ = false;
 };
 
@@ -251,8 +249,34 @@ TEST_CASE("handlers answer whatever wire they are under") {
     CHECK(wire.answer(method::get, "/another") == said{"keep", "no other protocol here"});
     CHECK(wire.errors.empty());
     CHECK(wire.counters.requests_in_flight.get() == 0);
-    CHECK(wire.log[0] == "stream 1: GET /plain/a%20b 200 6");
+    CHECK(wire.log[0] == "stream 1: GET /plain/a%20b 200 3");
     CHECK(wire.log.size() == 7); // what a wire hands over, it counts itself
+}
+
+TEST_CASE("the log has the bytes of content, of answers that have one") {
+    const io::test::temporary_file file("the bytes");
+    router made = routes();
+    made.get("/file", [&file] { return response::file(file.slice(4, 5), "text/plain"); })
+        .get("/says/{status}", [](const request& r) {
+            return response::text("content").status(r.param<int>("status"));
+        });
+    scripted_wire wire(std::move(made));
+    const auto bytes = [&wire](method m, std::string target,
+                               std::vector<std::string> content = {}) {
+        (void)wire.answer(m, std::move(target), std::move(content));
+        const std::string line = std::exchange(wire.log, {}).at(0);
+        return line.substr(line.rfind(' ') + 1);
+    };
+    CHECK(bytes(method::get, "/large") == "65");
+    CHECK(bytes(method::head, "/large") == "0");
+    CHECK(bytes(method::post, "/pieces", {"a", "bc"}) == "3");
+    CHECK(bytes(method::get, "/broken/2") == "10");
+    CHECK(bytes(method::get, "/broken/0") == "22"); // the error page's
+    CHECK(bytes(method::get, "/file") == "5");
+    CHECK(bytes(method::get, "/says/404") == "7");
+    CHECK(bytes(method::get, "/says/204") == "0");
+    CHECK(bytes(method::get, "/says/205") == "0");
+    CHECK(bytes(method::get, "/says/304") == "0");
 }
 
 TEST_CASE("what handlers throw is an answer on any wire") {

@@ -15,7 +15,10 @@ struct access_entry {
     std::string_view method; // empty, as target, if the request line could not be read
     std::string_view target;
     int status;
-    std::uint64_t bytes_sent; // with the head, as handed to the stream
+    /// Of the content, without head and framing, as it is sent: compressed, perhaps; 0 for HEAD. Of
+    /// an answer that broke off about what had been handed to the stream; of a connection that is
+    /// taken over nothing.
+    std::uint64_t bytes_sent;
     std::chrono::microseconds took;
     std::string_view protocol;      // "HTTP/1.1", "HTTP/2"
     const request* asked = nullptr; // null if it could not be read, or was not to be

@@ -52,6 +52,7 @@ public:
     struct streamed {
         std::exception_ptr error; // what the producer threw, or what is wrong with what it wrote
         bool begun = false;       // something may have left, so no other answer can be given
+        std::uint64_t bytes = 0;  // of content: access_entry::bytes_sent
     };
     /// Sends an answer whose content is streamed: runs its producer, unless no content belongs to
     /// it.
@@ -65,9 +66,6 @@ public:
     /// Whether an answer of success would say that another protocol has taken over (RFC 8441
     /// section 4), so that only hand_over() may give one. Such an exchange is not try_answer()ed.
     [[nodiscard]] virtual bool is_for_takeover() const noexcept { return false; }
-
-    /// What has been sent in all.
-    [[nodiscard]] virtual std::uint64_t bytes_sent() const noexcept = 0;
 
 protected:
     ~exchange() = default;

@@ -63,8 +63,9 @@ public:
     [[nodiscard]] response error_answer(const http_error& what);
     /// What is to be told of what was thrown: see http::failure_of().
     [[nodiscard]] http_error failure_of(const std::exception_ptr& error);
-    /// Counts an answer that has been sent, and tells the hook of it.
-    void account(int status);
+    /// Counts an answer that has been sent, and tells the hook of it. Of one whose content was
+    /// streamed it was so many bytes.
+    void account(const response& answer, std::uint64_t streamed_bytes = 0);
     [[nodiscard]] const request& asked() const noexcept { return *request_; }
     /// When account() was called.
     [[nodiscard]] time_point answered_at() const noexcept { return answered_; }
@@ -73,7 +74,7 @@ private:
     [[nodiscard]] response call(const handler::plain* function);
     void add_promised(response& answer) const;
     void begin_account(const request_head& head) noexcept;
-    void log(int status, time_point::duration took);
+    void log(const response& answer, std::uint64_t streamed_bytes, time_point::duration took);
     [[nodiscard]] bool logs() const noexcept {
         return place_.hooks != nullptr && place_.hooks->on_access;
     }
@@ -86,7 +87,6 @@ private:
     std::unique_ptr<response> ready_; // made by try_answer(), but too much for it to send
     time_point arrived_;
     time_point answered_;
-    std::uint64_t sent_before_ = 0;
     bool routed_ = false; // match_ is this request's
 };
 
