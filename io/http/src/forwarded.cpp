@@ -1,8 +1,10 @@
 #include <rota/http/forwarded.hpp>
 
 #include <algorithm>
+#include <set>
 
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 namespace {
@@ -35,14 +37,21 @@ bool is_forwarded_value(std::string_view text) noexcept {
     return at + 1 == text.size() && text[at] == '"';
 }
 
+struct before_in_any_case {
+    bool operator()(std::string_view a, std::string_view b) const noexcept {
+        return std::ranges::lexicographical_compare(a, b, {}, fields::to_lower, fields::to_lower);
+    }
+};
+using seen_names = std::set<std::string_view, before_in_any_case>;
+
 /// False if it is malformed.
-bool add_pair(std::string_view pair, forwarded_element& to, unsigned& seen) {
+bool add_pair(std::string_view pair, forwarded_element& to, seen_names& seen) {
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos)
         return false;
     const std::string_view name = pair.substr(0, equals);
     const std::string_view value = pair.substr(equals + 1);
-    if (!syntax::is_token(name) || !is_forwarded_value(value))
+    if (!syntax::is_token(name) || !is_forwarded_value(value) || !seen.insert(name).second)
         return false;
     struct known {
         std::string_view name;
@@ -52,16 +61,11 @@ bool add_pair(std::string_view pair, forwarded_element& to, unsigned& seen) {
                              {"for", &forwarded_element::from},
                              {"host", &forwarded_element::host},
                              {"proto", &forwarded_element::proto}};
-    unsigned bit = 1;
     for (const known& each : all) {
         if (syntax::iequals(name, each.name)) {
-            if ((seen & bit) != 0)
-                return false;
-            seen |= bit;
             to.*each.into = fields::unquoted(value);
-            return true;
+            return !(to.*each.into).empty();
         }
-        bit <<= 1;
     }
     return true;
 }
@@ -75,7 +79,7 @@ std::optional<std::vector<forwarded_element>> parse_forwarded(std::string_view l
         if (rest.empty())
             continue;
         forwarded_element made;
-        unsigned seen = 0;
+        seen_names seen;
         while (!rest.empty()) {
             const std::string_view pair = fields::next_part(rest, ';');
             if (!pair.empty() && !add_pair(pair, made, seen))

@@ -39,10 +39,32 @@ TEST_CASE("Forwarded fields") {
     CHECK(read("for=_hidden;secret=\"a;b,c\\\"d\" ; PROTO=https;") == "_hidden|||https");
     CHECK(read("for=\"_a\\b\"") == "_ab|||");
     CHECK(read("x=y") == "|||");
-    for (const std::string_view wrong :
-         {"for", "for=", "=a", "for =a", "for= a", "for=a b", "for=1.2.3.4:80", "for=[::1]",
-          "for=\"a", "for=a\"b\"", "for=\"a\"b", "for=\"a\\\"", "for=\"", "for=a;for=b",
-          "for=a;FOR=a", "for=a;proto=x;proto=y", "for=a,, proto", "f(r=a", "for=a=b"}) {
+    CHECK(read("x=\"\";y=1, x=1") == "||| |||");
+    for (const std::string_view wrong : {"for",
+                                         "for=",
+                                         "=a",
+                                         "for =a",
+                                         "for= a",
+                                         "for=a b",
+                                         "for=1.2.3.4:80",
+                                         "for=[::1]",
+                                         "for=\"a",
+                                         "for=a\"b\"",
+                                         "for=\"a\"b",
+                                         "for=\"a\\\"",
+                                         "for=\"",
+                                         "for=a;for=b",
+                                         "for=a;FOR=a",
+                                         "for=a;proto=x;proto=y",
+                                         "for=a;x=1;y=2;X=3",
+                                         "for=a,, proto",
+                                         "f(r=a",
+                                         "for=a=b",
+                                         "for=\"\"",
+                                         "by=\"\"",
+                                         "host=\"\"",
+                                         "for=a;proto=\"\"",
+                                         "for=\"\", for=a"}) {
         CAPTURE(wrong);
         CHECK(read(wrong) == "-");
     }

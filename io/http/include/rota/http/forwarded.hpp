@@ -22,7 +22,8 @@ struct forwarded_element {
 };
 
 /// Reads the values of Forwarded fields, joined by commas; the client is first. Nothing for what is
-/// malformed, or says a thing twice of one step. Other parameters are passed over.
+/// malformed, has a parameter twice in one step, or one of these with an empty text. Other
+/// parameters are passed over.
 [[nodiscard]] std::optional<std::vector<forwarded_element>> parse_forwarded(std::string_view list);
 
 /// Whom a proxy names (RFC 7239 section 6): an address, "unknown", or a word of its own that begins
