@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -20,16 +21,16 @@ constexpr auto id_chars = fields::detail::make_class("-_.~+/=:@");
 
 /// The one that came; empty if there is none that will do.
 std::string_view taken_id(const request& req, const request_id_options& options) {
-    std::string_view found;
+    std::optional<std::string_view> found;
     for (const header_field field : req.headers()) {
         if (!syntax::iequals(field.name, options.field))
             continue;
-        if (!found.empty()) // which?
+        if (found) // which?
             return {};
         found = field.value;
     }
-    const bool taken = is_request_id(found) && is_of(req.peer(), options.from);
-    return taken ? found : std::string_view();
+    const bool taken = found && is_request_id(*found) && is_of(req.peer(), options.from);
+    return taken ? *found : std::string_view();
 }
 
 } // namespace
