@@ -136,7 +136,7 @@ position read_cursor(const std::optional<std::string>& given) {
     const std::string_view text = *given;
     const std::size_t dash = text.find('-');
     const auto id = dash == std::string_view::npos ? std::nullopt : read_id(text.substr(dash + 1));
-    if (!id || *id >> 40 != 0 || !read_number(text.substr(0, dash), result.rank) ||
+    if (dash != 1 || !id || *id >> 40 != 0 || !read_number(text.substr(0, dash), result.rank) ||
         result.rank > priority_max)
         throw problem(400, "invalid_request", "cursor is none that this list has given");
     result.id = *id;

@@ -268,7 +268,8 @@ def test_names_that_are_none(api):
 def test_wrong_queries(api):
     wrong = {"limit": ("0", "1001", "x", "1.5"), "state": ("Queued", "done"),
              "force": ("yes", "1"), "key": ("x&state=dead", "x&cursor=9-1"),
-             "cursor": ("x", "1", "10-1", "1-0", "-", "1-99999999999999")}
+             "cursor": ("x", "1", "10-1", "1-0", "-", "1-99999999999999",
+                        "00-1", "009-1")}
     of_queues = {"limit": ("0", "10001", "x"), "cursor": ("a%20b", "%2F")}
     for name, (_, _, operation) in api.operations.items():
         for parameter in api.parameters(operation):

@@ -92,7 +92,8 @@ TEST_CASE("a list has a cursor if there is more") {
     CHECK(describe_jobs(list).find(R"("cursor":"7-7")") != std::string::npos);
     CHECK(read_cursor(cursor_text(sample())) == position{7, 7});
     CHECK(read_cursor(std::nullopt) == position{});
-    for (const char* text : {"", "7", "-7", "10-1", "1-x", "1-0", "1-9999999999999", "300-1"}) {
+    for (const char* text : {"", "7", "-7", "10-1", "1-x", "1-0", "1-01", "1-9999999999999",
+                             "300-1", "00-1", "009-1"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(read_cursor(text), problem);
     }
