@@ -7,13 +7,14 @@
 #include "listing.hpp"
 #include "requests.hpp"
 #include "words.hpp"
+#include <rota/http/fields.hpp>
 
 namespace jobs {
 namespace {
 
 /// The media type of the content, without parameters, in lower case; empty if it is not said.
 std::string media_type(const request& req) {
-    std::string_view type = req.header("Content-Type").value_or("");
+    std::string_view type = single_header(req, "Content-Type").value_or("");
     type = type.substr(0, type.find(';'));
     while (type.ends_with(' ') || type.ends_with('\t'))
         type.remove_suffix(1);
@@ -73,6 +74,18 @@ std::uint64_t job_id(const request& req) {
     return *id;
 }
 
+std::optional<std::string_view> single_header(const request& req, std::string_view name) {
+    std::optional<std::string_view> found;
+    for (const rota::http::header_field field : req.headers()) {
+        if (!rota::http::fields::iequals(field.name, name))
+            continue;
+        if (found)
+            throw problem(400, "invalid_request", std::string(name) + " is there twice");
+        found = field.value;
+    }
+    return found;
+}
+
 std::optional<std::string> query(const request& req, std::string_view name) {
     std::optional<std::string> value = req.query(name);
     if (value && value->empty())
@@ -96,10 +109,15 @@ bool has_lines(const request& req) {
 }
 
 void refuse_encoded(const request& req) {
-    const std::string_view encoding = req.header("Content-Encoding").value_or("identity");
-    if (encoding != "identity" && !encoding.empty())
-        throw problem(415, "unsupported_media_type",
-                      "the content must not be encoded or compressed");
+    namespace fields = rota::http::fields;
+    const std::string all = fields::joined(req.headers(), "Content-Encoding").value_or("");
+    std::string_view list = all;
+    while (!list.empty()) {
+        const std::string_view coding = fields::next_list_item(list);
+        if (!coding.empty() && !fields::iequals(coding, "identity"))
+            throw problem(415, "unsupported_media_type",
+                          "the content must not be encoded or compressed");
+    }
 }
 
 task<std::string> read_json_text(const service* s, request* req) {

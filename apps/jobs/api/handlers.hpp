@@ -58,6 +58,10 @@ using rota::http::response;
 [[nodiscard]] task<response> list_state(service* s, request* req, job_state state);
 /// A parameter that is empty says nothing: a first page is often asked for with an empty cursor.
 [[nodiscard]] std::optional<std::string> query(const request& req, std::string_view name);
+/// A field of which a request has one: of two, clients and what is in between might not mean the
+/// same. Throws problem if it is there twice.
+[[nodiscard]] std::optional<std::string_view> single_header(const request& req,
+                                                            std::string_view name);
 
 /// The name of the queue that the request is for. Throws problem.
 [[nodiscard]] std::string queue_name(const request& req);

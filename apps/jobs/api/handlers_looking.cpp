@@ -157,7 +157,7 @@ task<response> show_events(service* s, request* req) {
     watched_ptr queue = open_queue(*s, queue_name(*req));
     std::uint64_t seen = queue->log.last();
     std::string first;
-    if (const auto last_id = req->header("Last-Event-ID")) {
+    if (const auto last_id = single_header(*req, "Last-Event-ID")) {
         const auto number = read_event_id(*last_id, s->epoch());
         if (!number || *number > seen)
             missed().append_to(first);

@@ -187,6 +187,42 @@ def test_an_idempotency_key(server):
     equal(queue.keys()[0], ["a"])
 
 
+def test_fields_that_are_there_twice(server):
+    queue = Queue(server)
+
+    def add(*fields, method="POST", what="jobs", body=b'{"payload":1}'):
+        lines = [f"{method} {queue.path}/{what} HTTP/1.1", "Host: localhost",
+                 f"Content-Length: {len(body)}", "Connection: close", *fields]
+        with server.connect() as client:
+            client.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+            data = b""
+            while piece := client.recv(65536):
+                data += piece
+        found = re.search(rb'"code":"(\w+)"', data)
+        return int(data[9:12]), found and found[1].decode()
+
+    twice = (400, "invalid_request")
+    for fields in (("Content-Encoding: identity", "Content-Encoding: gzip"),
+                   ("Content-Encoding:", "Content-Encoding: gzip"),
+                   ("Content-Encoding: identity, br",)):
+        equal(add(*fields), (415, "unsupported_media_type"), fields)
+        equal(add(*fields, "Content-Type: application/x-ndjson"), (415, "unsupported_media_type"))
+    for fields in (("Content-Type: application/json", "content-type: application/x-ndjson"),
+                   ("Content-Type: application/x-ndjson", "Content-Type: application/x-ndjson"),
+                   ("Idempotency-Key: a", "Idempotency-Key: a"),
+                   ("Idempotency-Key:", "Idempotency-Key: a")):
+        equal(add(*fields), twice, fields)
+    equal(add("Content-Type: application/json", "Content-Type: text/plain", what="take",
+              body=b"{}"), twice)
+    equal(add("Last-Event-ID: 1", "Last-Event-ID: 2", method="GET", what="events", body=b""), twice)
+    equal(queue.keys()[0], [])
+    for fields in (("Content-Encoding: Identity",), ("Content-Encoding: identity, identity",),
+                   ("Content-Encoding:",), ("Content-Encoding: identity", "content-encoding: ,")):
+        equal(add(*fields)[0], 201, fields)
+        equal(queue.take()[0]["payload"], 1)
+        queue = Queue(server)
+
+
 class Events:
     """Server-sent events, one at a time."""
 
