@@ -7,6 +7,9 @@
 namespace rota::http {
 namespace {
 
+/// More than any type has: each is looked for among those before it.
+constexpr std::size_t parameters_max = 32;
+
 std::string lower(std::string_view text) {
     std::string result(text);
     std::transform(result.begin(), result.end(), result.begin(), fields::to_lower);
@@ -49,7 +52,7 @@ std::optional<media_type> media_type::parse(std::string_view text) {
         const std::string_view value =
             equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
         if (!fields::is_token(parameter_name) || !is_parameter_value(value) ||
-            found.parameter(parameter_name)) {
+            found.parameters.size() == parameters_max || found.parameter(parameter_name)) {
             return std::nullopt;
         }
         found.parameters.emplace_back(parameter_name, fields::unquoted(value));

@@ -27,6 +27,14 @@ TEST_CASE("JSON has several types") {
     CHECK_FALSE(media_type::parse("application/jsonp")->is_json());
 }
 
+TEST_CASE("a media type has so many parameters, and no more") {
+    std::string text = "a/b";
+    for (int i = 0; i < 32; ++i)
+        text += ";p" + std::to_string(i) + "=1";
+    CHECK(media_type::parse(text));
+    CHECK_FALSE(media_type::parse(text + ";more=1"));
+}
+
 TEST_CASE("what is no media type is none") {
     for (std::string_view text :
          {"", "text", "/", "text/", "/html", "text/html/x", "te xt/html", "text/html;charset",

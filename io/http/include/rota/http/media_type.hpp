@@ -16,7 +16,7 @@ struct media_type {
     /// Names in lower case, values without their quotes, in their order; a name is there once.
     std::vector<std::pair<std::string, std::string>> parameters;
 
-    /// Nothing for what is not one.
+    /// Nothing for what is not one, or has more than 32 parameters.
     [[nodiscard]] static std::optional<media_type> parse(std::string_view text);
     /// "text/html": without parameters.
     [[nodiscard]] std::string essence() const { return type + '/' + subtype; }
