@@ -50,6 +50,14 @@ response one_part(const representation& of, const byte_range& part, std::string_
     return answer;
 }
 
+/// Whether the client takes the bytes that there are. If not, only the whole can be coded for it,
+/// by what stands around this, or be refused: there are no ranges (RFC 9110 section 14.2).
+bool takes_bytes(const request& asked, const representation& of) {
+    static constexpr std::array<std::string_view, 1> as_it_is{"identity"};
+    return of.coded ||
+           preferred_coding(fields::joined(asked.headers(), "Accept-Encoding"), as_it_is);
+}
+
 } // namespace
 
 const representation& choose_representation(const request& asked, const site_file& of) {
@@ -78,7 +86,7 @@ response file_answer(const request& asked, const representation& of, std::string
     const validators current{.tag = entity_tag{.opaque = of.tag}, .last_modified = of.modified};
     switch (check_preconditions(asked.method(), asked.headers(), current)) {
     case precondition::failed:
-        return refusal(412, "Precondition Failed\n", of);
+        return about(refusal(412, "Precondition Failed\n", of), of, type);
     case precondition::not_modified: {
         response answer(304);
         answer.headers().append_trusted(of.stays);
@@ -88,14 +96,15 @@ response file_answer(const request& asked, const representation& of, std::string
         break;
     }
     requested_ranges ranges;
-    if (const auto field = applicable_range(asked.method(), asked.headers(), current, now))
+    const auto field = applicable_range(asked.method(), asked.headers(), current, now);
+    if (field && takes_bytes(asked, of))
         ranges = read_range(*field, of.facts.size);
     using answer = requested_ranges::answer;
     if (ranges.how == answer::unsatisfiable) {
         response refused = refusal(416, "Range Not Satisfiable\n", of);
         refused.header("Content-Range", content_range_unsatisfied(of.facts.size));
         refused.headers().append_trusted("Accept-Ranges: bytes\r\n");
-        return refused;
+        return about(std::move(refused), of, type);
     }
     if (ranges.how == answer::whole)
         return add_fields(response::file(of.whole(), type), of);

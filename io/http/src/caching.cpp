@@ -30,11 +30,17 @@ void append_hex(std::string& to, std::uint64_t bits) {
         to += hex[bits >> shift & 15];
 }
 
+response::representation representation_of(const response& whole) {
+    const bool coded = whole.headers().find("Content-Encoding").has_value();
+    const auto type = whole.headers().find("Content-Type");
+    return {.content_type = std::string(coded ? "" : type.value_or("")),
+            .length = whole.body().size()};
+}
+
 /// The same without its content; fields that are about content alone stay away (section 15.4.5).
 response without_content(response& from, int status) {
     response made(status);
-    made.stands_for({.content_type = std::string(from.headers().find("Content-Type").value_or("")),
-                     .length = from.body().size()});
+    made.stands_for(representation_of(from));
     made.headers() = std::move(from.headers());
     made.headers().remove("Content-Type");
     if (from.closes())
@@ -56,8 +62,11 @@ task<response> answer_tagged(std::size_t bytes_max, request* req, next proceed) 
     const precondition what = check_preconditions(req->method(), req->headers(), current);
     if (what == precondition::not_modified)
         co_return without_content(answer, 304);
-    if (what == precondition::failed)
-        co_return error_answer(nullptr, http_error(412, ""));
+    if (what == precondition::failed) {
+        response refused = error_answer(nullptr, http_error(412, ""));
+        refused.stands_for(representation_of(answer));
+        co_return std::move(refused);
+    }
     co_return std::move(answer);
 }
 

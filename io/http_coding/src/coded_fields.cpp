@@ -1,7 +1,6 @@
 #include "coded_fields.hpp"
 
 #include <array>
-#include <charconv>
 #include <stdexcept>
 #include <utility>
 
@@ -130,19 +129,6 @@ void match_etag(headers& of, header_list asked) {
             return;
     }
     weaken_etag(of);
-}
-
-std::optional<std::uint64_t> whole_size(const headers& of) noexcept {
-    const auto field = of.find("Content-Range");
-    const std::size_t slash = field ? field->rfind('/') : std::string_view::npos;
-    if (slash == std::string_view::npos)
-        return std::nullopt;
-    std::uint64_t size = 0;
-    const char* const end = field->data() + field->size();
-    const auto [stop, error] = std::from_chars(field->data() + slash + 1, end, size);
-    if (error != std::errc() || stop != end)
-        return std::nullopt;
-    return size;
 }
 
 } // namespace rota::http

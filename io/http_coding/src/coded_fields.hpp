@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +36,5 @@ void mark_coded(headers& of, coding::format how);
 /// Makes the ETag of a 304 the one that mark_coded() would have made, unless the client has named
 /// the strong one.
 void match_etag(headers& of, header_list asked);
-
-/// The size of the whole that a 206 is a part of, if its Content-Range tells.
-[[nodiscard]] std::optional<std::uint64_t> whole_size(const headers& of) noexcept;
 
 } // namespace rota::http

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -51,6 +52,16 @@ response not_acceptable(const error_page* page) {
 
 bool is_safe(method asked) noexcept { return asked == method::get || asked == method::head; }
 
+/// Whether it has, or stands for, a content that nobody has coded yet: what a client may refuse.
+bool is_negotiable(const response& answer) noexcept {
+    if (answer.takes_over() || answer.headers().find("Content-Encoding"))
+        return false;
+    if (const response::representation* const whole = answer.stands_for())
+        return !whole->content_type.empty();
+    const int status = answer.status();
+    return status == 200 || status == 206 || status == 304;
+}
+
 } // namespace
 
 const std::string* coded_literals::find(std::string_view content, format how) const {
@@ -97,67 +108,46 @@ bool coder::is_codable(const response& answer) const {
     return type && types_.contains(*type) && !must_stay(answer.headers());
 }
 
-bool coder::is_long(const response& answer) const noexcept {
-    return answer.length().value_or(options_.bytes_min) >= options_.bytes_min;
+/// Whether what it is or stands for is of those (RFC 9110 sections 15.3.7, 15.4.5). A 304
+/// that does not say may stand for one.
+bool coder::is_codable_whole(const response& answer) const {
+    const headers& fields = answer.headers();
+    if (const response::representation* const whole = answer.stands_for())
+        return types_.contains(whole->content_type) && !must_stay_whole(fields);
+    const int status = answer.status();
+    if (status != 206 && status != 304)
+        return is_codable(answer);
+    const std::string_view type = fields.find("Content-Type").value_or("");
+    return !must_stay_whole(fields) &&
+           (status == 304 || type.starts_with("multipart/byteranges") || types_.contains(type));
 }
 
-/// Whether what a 206 or a 304 stands for would be coded for some clients.
-bool coder::varies(const response::representation& whole, const headers& fields,
-                   bool needed) const {
-    if (!types_.contains(whole.content_type) || must_stay_whole(fields))
-        return false;
-    const bool too_long = whole.is_file && whole.length > options_.file_bytes_max;
-    return needed || (whole.length >= options_.bytes_min && !too_long);
-}
-
-/// 206 and 304 have the fields of the answer that they stand for (RFC 9110
-/// sections 15.3.7, 15.4.5).
-void coder::mark_partial(const request& req, response& answer) const {
-    headers& fields = answer.headers();
-    if (fields.find("Content-Encoding"))
-        return;
-    const coding_choice choice = choose_coding(req.headers(), options_.formats);
-    if (const response::representation* const whole = answer.stands_for()) {
-        if (!varies(*whole, fields, choice.coding && !choice.as_it_is))
-            return;
-        add_vary(fields);
-        if (answer.status() == 304 && choice.coding)
-            match_etag(fields, req.headers());
-        return;
-    }
-    if (answer.status() == 206) {
-        const auto type = fields.find("Content-Type");
-        const auto whole = whole_size(fields);
-        const bool parts = type && type->starts_with("multipart/byteranges");
-        const bool of_list = type && types_.contains(*type);
-        if (parts || (of_list && whole.value_or(options_.bytes_min) >= options_.bytes_min))
-            add_vary(fields);
-        return;
-    }
-    add_vary(fields);
-    if (choice.coding)
-        match_etag(fields, req.headers());
+bool coder::is_worth_it(std::optional<std::uint64_t> length, bool is_file) const noexcept {
+    if (!length)
+        return true;
+    return *length >= options_.bytes_min && !(is_file && *length > options_.file_bytes_max);
 }
 
 task<response> coder::code(const request* req, response answer, const error_page* page) const {
-    if (answer.status() == 206 || answer.status() == 304) {
-        mark_partial(*req, answer);
-        co_return std::move(answer);
-    }
     const bool codable = is_codable(answer);
-    if (!codable && (answer.takes_over() || answer.status() != 200 ||
-                     answer.headers().find("Content-Encoding")))
+    const bool negotiable = is_safe(req->method()) && is_negotiable(answer);
+    if (!codable && !negotiable)
         co_return std::move(answer);
-    const coding_choice choice = choose_coding(req->headers(), options_.formats);
-    if (choice.nothing() && answer.status() == 200 && is_safe(req->method()))
+    std::span<const format> formats;
+    if (!negotiable || is_codable_whole(answer))
+        formats = options_.formats;
+    const coding_choice choice = choose_coding(req->headers(), formats);
+    // Whatever a condition or a range has come to (RFC 9110 sections 13.2.1, 14.2).
+    if (negotiable && choice.nothing())
         co_return not_acceptable(page);
-    const bool needed = choice.coding && !choice.as_it_is;
-    if (!codable || !(is_long(answer) || needed))
-        co_return std::move(answer);
-    if (answer.is_file() && *answer.length() > options_.file_bytes_max && !needed)
-        co_return std::move(answer);
     add_vary(answer.headers());
-    if (!choice.coding)
+    const bool needed = choice.coding && !choice.as_it_is;
+    if (answer.status() == 304 && choice.coding) {
+        const response::representation* const whole = answer.stands_for();
+        if (needed || whole == nullptr || is_worth_it(whole->length, whole->is_file))
+            match_etag(answer.headers(), req->headers());
+    }
+    if (!codable || !choice.coding || !(needed || is_worth_it(answer.length(), answer.is_file())))
         co_return std::move(answer);
     if (answer.is_file())
         answer.stream_file();

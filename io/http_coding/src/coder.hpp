@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -67,10 +70,9 @@ private:
         return how_[static_cast<std::size_t>(to)];
     }
     [[nodiscard]] bool is_codable(const response& answer) const;
-    [[nodiscard]] bool is_long(const response& answer) const noexcept;
-    [[nodiscard]] bool varies(const response::representation& whole, const headers& fields,
-                              bool needed) const;
-    void mark_partial(const request& req, response& answer) const;
+    [[nodiscard]] bool is_codable_whole(const response& answer) const;
+    [[nodiscard]] bool is_worth_it(std::optional<std::uint64_t> length,
+                                   bool is_file) const noexcept;
     [[nodiscard]] std::string encode_here(std::string_view content, coding::format to) const;
     [[nodiscard]] std::string encode_apart(std::string_view content, coding::format to) const;
     [[nodiscard]] task<response> code_whole(response answer, coding::format to) const;

@@ -121,6 +121,20 @@ def test_several_fields_are_one_list(server):
     equal(ask(server, "/bytes/2000", "gzip;q=0.5", "identity;q=0", "*;q=0").coding, "gzip")
 
 
+def test_long_lists_count_to_their_end(server):
+    names = ", ".join(f"x{i}" for i in range(1000))
+    equal(ask(server, "/bytes/2000", names + ", identity;q=0").status, 406)
+    equal(ask(server, "/bytes/2000", names + ", gzip").coding, "gzip")
+
+
+def test_a_condition_makes_nothing_acceptable(server):
+    tag = ask(server, "/console/main.js").headers["ETag"]
+    known = [("If-None-Match", tag)]
+    for path in ("/console/main.js", "/console/icon.svg"):
+        equal(ask(server, path, "identity;q=0", headers=[("If-None-Match", "*")]).status, 406)
+    equal(ask(server, "/console/main.js", "identity;q=0, gzip", headers=known).status, 304)
+
+
 # --- Contents ---
 
 def test_sizes(server):
@@ -129,6 +143,12 @@ def test_sizes(server):
         answer = ask(server, f"/bytes/{size}", "gzip, br, zstd", over=connection)
         equal((answer.coding, answer.content), ("identity", b"x" * size))
         equal(answer.headers["Content-Length"], str(size))
+        # For one that refuses it so it is coded, or not there.
+        for method in ("GET", "HEAD"):
+            equal(ask(server, f"/bytes/{size}", method=method, over=connection).headers["Vary"],
+                  "Accept-Encoding")
+        only = ask(server, f"/bytes/{size}", "gzip, identity;q=0", over=connection)
+        equal((only.coding, gzip.decompress(only.content)), ("gzip", b"x" * size))
         equal(ask(server, f"/bytes/{size}", "*;q=0", over=connection).status, 406)
     for size in (1024, 1025, 16384, 65536, 300000, 1048576):
         for coding in ("gzip", "br", "zstd"):

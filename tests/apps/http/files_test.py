@@ -158,6 +158,48 @@ def test_siblings(command):
         check(plain.headers["ETag"] != packed.headers["ETag"], "tags differ")
 
 
+def test_what_is_not_acceptable_is_so_whatever_is_asked(command):
+    """Neither a condition nor a range comes before Accept-Encoding, and what depends on it says
+    so."""
+    with Site(command) as site:
+        text = "function f() {}\n" * 500
+        site.put("plain.js", text)
+        site.put("short.js", "x")
+        site.put("large.js", text * 200)
+        site.put("packed.js", text)
+        site.put("packed.js.gz", gzip.compress(text.encode()))
+        site.put("a.png", text)
+        for name in ("plain.js", "short.js", "large.js", "packed.js", "a.png"):
+            tag = site.get("/" + name).headers["ETag"]
+            asked = [{}, {"If-None-Match": tag}, {"If-None-Match": "*"}, {"If-Match": '"x"'},
+                     {"If-Modified-Since": "Fri, 01 Jan 2038 00:00:00 GMT"},
+                     {"Range": "bytes=0-0"}, {"Range": "bytes=-1,0-0"},
+                     {"Range": "bytes=9999999-"}]
+            for fields, usual in zip(asked, (200, 304, 304, 412, 304, 206, 206, 416)):
+                def ask(accept, method="GET"):
+                    answer = site.server.request(method, "/files/" + name,
+                                                 headers={**fields, "Accept-Encoding": accept})
+                    equal(answer.headers["Vary"], "Accept-Encoding", (name, fields, accept))
+                    return answer.status, answer.headers["Content-Encoding"], answer.body
+                ranged = "Range" in fields
+                equal(ask("")[0], usual, (name, fields))
+                equal(ask("identity;q=0")[0], 406, (name, fields))
+                equal(ask("identity;q=0", "HEAD")[0], 406, (name, fields))
+                status, coding, body = ask("identity;q=0, gzip")
+                if name == "a.png":
+                    equal(status, 406, fields)
+                elif name == "packed.js":  # of which there are parts
+                    usual = 200 if fields.get("If-None-Match") == tag else usual
+                    equal(status, usual, fields)
+                else:
+                    equal(status, 200 if ranged else usual, (name, fields))
+                    if status == 200:
+                        equal((coding, gzip.decompress(body)),
+                              ("gzip", (site.root / name).read_bytes()))
+                    if "If-None-Match" in fields:
+                        equal(body, b"")
+
+
 def test_hostile_paths(command):
     with Site(command) as site:
         os.symlink("../secret", site.root / "out")

@@ -95,6 +95,31 @@ TEST_CASE("ranges have their answers") {
     CHECK(head.field("Content-Length") == "10");
 }
 
+TEST_CASE("who refuses the bytes as they are gets no part of them") {
+    set_up s;
+    s.files.put("b.txt", "0123456789");
+    s.files.put("b.txt.gz", "gzip");
+    const auto status = [&](const std::string& path, const std::string& accepted,
+                            const std::string& range) {
+        return s.client
+            .get(path, "Accept-Encoding: " + accepted + "\r\nRange: bytes=" + range + "\r\n")
+            .status;
+    };
+    for (const char* path : {"/a.txt", "/b.txt"}) {
+        for (const char* accepted : {"identity;q=0", "br, *;q=0"}) {
+            CHECK(status(path, accepted, "1-2") == 200);
+            CHECK(status(path, accepted, "10-") == 200);
+        }
+        for (const char* accepted : {"", "br", "identity", "*", "*;q=0, identity"}) {
+            CHECK(status(path, accepted, "1-2") == 206);
+            CHECK(status(path, accepted, "10-") == 416);
+        }
+    }
+    CHECK(status("/a.txt", "gzip, identity;q=0", "1-2") == 200);
+    CHECK(status("/b.txt", "gzip, identity;q=0", "1-2") == 206); // of the sibling
+    CHECK(status("/b.txt", "gzip, identity;q=0", "4-") == 416);
+}
+
 TEST_CASE("a sibling is sent to who takes it, as a representation of its own") {
     set_up s;
     s.files.put("b.txt", "plain bytes");

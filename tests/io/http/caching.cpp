@@ -51,6 +51,32 @@ TEST_CASE("small answers have a tag, and are not sent twice") {
     CHECK(ask(s, "HEAD /").field("ETag") == tag);
 }
 
+TEST_CASE("what is not sent, for a condition, says what it stands for") {
+    bool coded = false;
+    const auto look = [&](request& req, next proceed) -> task<response> {
+        response answer = co_await proceed(req);
+        const response::representation* const whole = answer.stands_for();
+        answer.header("Stands-For", whole == nullptr ? "nothing" : whole->content_type + ".");
+        co_return std::move(answer);
+    };
+    router routes;
+    routes.use(look).use(etag());
+    routes.get("/", [&] {
+        response answer = response::with_body("x", "a/b");
+        if (coded)
+            answer.header("Content-Encoding", "gzip");
+        return answer;
+    });
+    test::session_driver s(std::move(routes));
+    for (const char* const condition : {"If-None-Match: *\r\n", "If-Match: \"x\"\r\n"}) {
+        coded = false;
+        CHECK(ask(s, "GET /", condition).field("Stands-For") == "a/b.");
+        coded = true;
+        CHECK(ask(s, "GET /", condition).field("Stands-For") == ".");
+    }
+    CHECK(ask(s, "GET /").field("Stands-For") == "nothing");
+}
+
 TEST_CASE("other answers are as they are") {
     test::session_driver s(tagged());
     for (const char* const line : {"GET /long", "GET /made", "GET /stream", "POST /", "GET /none"})

@@ -110,19 +110,5 @@ TEST_CASE("the tag of a 304 is the one that the client has") {
     CHECK(with("*") == "W/\"a\"");
 }
 
-TEST_CASE("a part tells how long the whole is") {
-    const auto of = [](std::string_view range) {
-        headers fields;
-        fields.add("Content-Range", range);
-        return whole_size(fields);
-    };
-    CHECK(of("bytes 0-1/200") == 200U);
-    CHECK(!of("bytes 0-1/*"));
-    CHECK(!of("bytes 0-1"));
-    CHECK(!of("bytes 0-1/"));
-    CHECK(!of("bytes 0-1/2x"));
-    CHECK(!whole_size(headers()));
-}
-
 } // namespace
 } // namespace rota::http

@@ -148,7 +148,7 @@ TEST_CASE("what is short goes as it is, unless that is refused") {
         for (const auto* const accept : {"gzip", "zstd", "*", "-"}) {
             const auto answer = server.ask(accept);
             CHECK(answer.field("Content-Encoding") == "-");
-            CHECK(answer.field("Vary") == "-");
+            CHECK(answer.field("Vary") == "Accept-Encoding");
             CHECK(answer.text() == text);
         }
         if (coding::is_available(format::gzip)) {
@@ -193,19 +193,21 @@ TEST_CASE("what must not be coded is not") {
         std::string_view value;
         std::string_view vary;
     };
+    constexpr std::string_view by_coding = "Accept-Encoding"; // for one that refuses it as it is
     for (const auto& [status, name, value, vary] :
          {left{204, "A", "b", "-"}, left{205, "A", "b", "-"},
-          left{200, "Content-Type", "image/png", "-"}, left{200, "Content-Type", "video/mp4", "-"},
-          left{200, "Content-Type", "application/zip", "-"},
+          left{200, "Content-Type", "image/png", by_coding},
+          left{200, "Content-Type", "video/mp4", by_coding},
+          left{200, "Content-Type", "application/zip", by_coding},
           left{200, "Content-Encoding", "gzip", "-"},
           left{200, "Content-Encoding", "aes128gcm", "-"},
-          left{200, "Cache-Control", "public, no-transform", "-"},
-          left{200, "Content-Range", "bytes 0-1/2", "-"},
-          left{206, "Content-Range", "bytes 0-4999/50000", "Accept-Encoding"},
-          left{206, "Content-Range", "bytes 0-4999/*", "Accept-Encoding"},
-          left{206, "Content-Range", "bytes 0-99/100", "-"},
-          left{206, "Content-Type", "multipart/byteranges; boundary=a", "Accept-Encoding"},
-          left{206, "Content-Type", "image/png", "-"}, left{304, "A", "b", "Accept-Encoding"}}) {
+          left{200, "Cache-Control", "public, no-transform", by_coding},
+          left{200, "Content-Range", "bytes 0-1/2", by_coding},
+          left{206, "Content-Range", "bytes 0-4999/50000", by_coding},
+          left{206, "Content-Range", "bytes 0-4999/*", by_coding},
+          left{206, "Content-Range", "bytes 0-99/100", by_coding},
+          left{206, "Content-Type", "multipart/byteranges; boundary=a", by_coding},
+          left{206, "Content-Type", "image/png", by_coding}, left{304, "A", "b", by_coding}}) {
         coded server([&] { return response::text(long_text).header(name, value).status(status); });
         INFO(status << ' ' << name << ": " << value);
         for (const auto* const accept : {"gzip", "br", "zstd"}) {
@@ -216,8 +218,49 @@ TEST_CASE("what must not be coded is not") {
             CHECK(answer.field("Vary") == vary);
         }
     }
-    coded bare([] { return response(200); });
-    CHECK(bare.ask("gzip").field("Vary") == "-");
+    coded made([] { return response::text("made").status(201).header("Content-Type", "a/b"); });
+    CHECK(made.ask("*;q=0").status == 201);
+    CHECK(made.ask("gzip").field("Vary") == "-");
+}
+
+TEST_CASE("who refuses it as it is gets a 406 for what is never coded") {
+    for (const auto& [name, value] :
+         {std::pair("Content-Type", "image/png"), std::pair("Cache-Control", "no-transform")}) {
+        coded server([&] { return response::text(long_text).header(name, value); });
+        for (const auto* const accept : {"identity;q=0, gzip", "identity;q=0, *", "*;q=0"}) {
+            const auto answer = server.ask(accept);
+            CHECK(answer.status == 406);
+            CHECK(answer.field("Vary") == "Accept-Encoding");
+            CHECK(server.ask(accept, "HEAD").head == answer.head);
+            CHECK(server.ask(accept, "POST").text() == long_text);
+        }
+    }
+    coded packed([] { return response::text("x").header("Content-Encoding", "gzip"); });
+    CHECK(packed.ask("identity;q=0, gzip").status == 200);
+}
+
+TEST_CASE("neither a condition nor a range makes acceptable what is not") {
+    const bool gzip = coding::is_available(format::gzip);
+    for (const int status : {206, 304, 412, 416}) {
+        for (const auto* const type : {"text/plain", "image/png", ""}) {
+            INFO(status << ' ' << type);
+            coded server([&, type] {
+                response answer = status == 304 ? response(304) : response::text("short");
+                answer.stands_for({type, 5'000, true});
+                return std::move(answer.status(status));
+            });
+            const bool chosen = *type == '\0'; // by who has answered
+            CHECK(server.ask("identity;q=0").status == (chosen ? status : 406));
+            const bool codable = std::string_view(type) == "text/plain" && gzip;
+            CHECK(server.ask("identity;q=0, gzip").status == (chosen || codable ? status : 406));
+            CHECK(server.ask("gzip").status == status);
+            CHECK(server.ask("gzip").field("Content-Encoding") == "-");
+        }
+    }
+    for (const int status : {206, 304, 404, 412, 416}) {
+        coded untold([&] { return response::text("short").status(status); });
+        CHECK(untold.ask("identity;q=0").status == (status < 400 ? 406 : status));
+    }
 }
 
 TEST_CASE("failures that are long are coded as well") {
@@ -250,12 +293,12 @@ TEST_CASE("a 304 and a part have the fields of what they stand for") {
         std::string type;
         std::uint64_t length;
         bool is_file;
-        bool varies;
+        bool coded;
     };
     if (there().empty())
         return;
     for (const int status : {304, 206}) {
-        for (const auto& [type, length, is_file, varies] :
+        for (const auto& [type, length, is_file, would_be_coded] :
              {stand_in{"text/plain", 1'024, false, true},
               stand_in{"text/plain", 1'023, true, false}, stand_in{"image/png", 5'000, true, false},
               stand_in{"", 5'000, true, false}, stand_in{"text/plain", 1'048'576, true, true},
@@ -268,10 +311,10 @@ TEST_CASE("a 304 and a part have the fields of what they stand for") {
                 answer.stands_for({type, length, is_file});
                 return answer;
             });
-            const std::string weak = varies && status == 304 ? "W/\"a\"" : "\"a\"";
+            const std::string weak = would_be_coded && status == 304 ? "W/\"a\"" : "\"a\"";
             for (const auto* const known : {"", "If-None-Match: *\r\n"}) {
                 const auto answer = server.ask("*", "GET", known);
-                CHECK(answer.field("Vary") == (varies ? "Accept-Encoding" : "-"));
+                CHECK(answer.field("Vary") == (type.empty() ? "-" : "Accept-Encoding"));
                 CHECK(answer.field("ETag") == weak);
                 CHECK(server.ask("-", "GET", known).field("ETag") == "\"a\"");
             }
@@ -417,7 +460,7 @@ TEST_CASE("files are coded up to a size, larger ones only if they have to be") {
             CHECK(got.text() == long_text);
             CHECK(got.field("Content-Encoding") == (large ? "-" : coding::to_string(each)));
             CHECK(got.field("ETag") == (large ? "\"a\"" : "W/\"a\""));
-            CHECK(got.field("Vary") == (large ? "-" : "Accept-Encoding"));
+            CHECK(got.field("Vary") == "Accept-Encoding");
             const std::string only = std::string(coding::to_string(each)) + ", identity;q=0";
             CHECK(server.ask(only).field("Content-Encoding") == coding::to_string(each));
         }

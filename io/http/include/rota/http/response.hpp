@@ -91,8 +91,9 @@ public:
     response& set_cookie(const cookie& one) &;
     response&& set_cookie(const cookie& one) && { return std::move(set_cookie(one)); }
 
-    /// What a 304 or a 206 is about, of which it has nothing or a part. From it middleware tells
-    /// which fields the whole of it would come with (RFC 9110 sections 15.3.7, 15.4.5).
+    /// What a 206, 304, 412 or 416 is about, of which it has nothing or a part. From it middleware
+    /// tells which fields the whole of it would come with (RFC 9110 sections 15.3.7, 15.4.5), and
+    /// whether the client takes it at all (sections 13.2.1, 14.2).
     struct representation {
         std::string content_type; ///< empty if its coding has been chosen
         std::uint64_t length = 0;

@@ -49,9 +49,10 @@ struct coding_options {
 /// Content-Range; 204, 205, 206, 304; what is short (unless the client refuses what is not coded)
 /// or of another type. `Vary: Accept-Encoding` stands in every answer that would be another for
 /// another client, in 206 and 304, too. GET or HEAD of a client that takes neither the content as
-/// it is nor anything that there is is answered with 406, by `page` if it is set. Content that is
-/// streamed is flushed with each piece that its producer writes; its length is not announced any
-/// more. Contents that are string literals are compressed once on each worker.
+/// it is nor a coding that it can have is answered with 406, by `page` if it is set: in place of
+/// 200, 206, 304, and of what has response::stands_for(). Content that is streamed is flushed with
+/// each piece that its producer writes; its length is not announced any more. Contents that are
+/// string literals are compressed once on each worker.
 ///
 /// If-Match and If-None-Match are the handler's: to a weak comparison (RFC 9110 section 8.8.3.2)
 /// the ETag is the same.
