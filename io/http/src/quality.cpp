@@ -49,31 +49,40 @@ std::optional<weighted> parse_element(std::string_view element) {
     return found;
 }
 
+/// Calls `each` with up to `count_max` elements in their order, the empty ones counted.
+template <class Function>
+void for_each_element(std::string_view list, std::size_t count_max, Function&& each) {
+    for (std::size_t seen = 0; !list.empty() && seen < count_max; ++seen) {
+        const auto parsed = parse_element(fields::next_part(list, ','));
+        if (parsed && !parsed->value.empty())
+            each(*parsed);
+    }
+}
+
 /// How well each offer is liked, by `match`: how exactly an element of the list means it, 0 if it
 /// does not. `otherwise` is for what no element means.
 template <class Match, class Otherwise>
-std::optional<std::string_view> choose(std::string_view list,
+std::optional<std::string_view> choose(std::string_view list, std::size_t count_max,
                                        std::span<const std::string_view> offers, Match&& match,
                                        Otherwise&& otherwise) {
-    const std::vector<weighted> wanted = parse_quality_list(list);
-    std::optional<std::string_view> best;
-    int best_quality = 0;
-    for (const std::string_view offer : offers) {
+    struct liking {
         int exactness = 0;
-        int quality = otherwise(offer);
-        for (const weighted& element : wanted) {
-            const int exact = match(element.value, offer);
-            if (exact > exactness) {
-                exactness = exact;
-                quality = element.quality;
-            }
+        int quality = 0;
+    };
+    std::vector<liking> liked;
+    for (const std::string_view offer : offers)
+        liked.push_back({.quality = otherwise(offer)});
+    for_each_element(list, count_max, [&](const weighted& element) {
+        for (std::size_t i = 0; i < offers.size(); ++i) {
+            const int exact = match(element.value, offers[i]);
+            if (exact > liked[i].exactness)
+                liked[i] = {.exactness = exact, .quality = element.quality};
         }
-        if (quality > best_quality) {
-            best_quality = quality;
-            best = offer;
-        }
-    }
-    return best;
+    });
+    const auto best = std::ranges::max_element(liked, {}, &liking::quality); // the first of equals
+    if (best == liked.end() || best->quality == 0)
+        return std::nullopt;
+    return offers[static_cast<std::size_t>(best - liked.begin())];
 }
 
 std::optional<std::string_view> first_of(std::span<const std::string_view> offers) {
@@ -114,11 +123,7 @@ int language_match(std::string_view range, std::string_view offer) {
 
 std::vector<weighted> parse_quality_list(std::string_view list) {
     std::vector<weighted> found;
-    for (std::size_t seen = 0; !list.empty() && seen < elements_max; ++seen) {
-        const std::string_view element = fields::next_part(list, ',');
-        if (const auto parsed = parse_element(element); parsed && !parsed->value.empty())
-            found.push_back(*parsed);
-    }
+    for_each_element(list, elements_max, [&](const weighted& each) { found.push_back(each); });
     return found;
 }
 
@@ -126,7 +131,7 @@ std::optional<std::string_view> preferred_media_type(std::optional<std::string_v
                                                      std::span<const std::string_view> offers) {
     if (!accept)
         return first_of(offers);
-    return choose(*accept, offers, media_match, [](std::string_view) { return 0; });
+    return choose(*accept, elements_max, offers, media_match, [](std::string_view) { return 0; });
 }
 
 std::optional<std::string_view> preferred_coding(std::optional<std::string_view> accept_encoding,
@@ -139,8 +144,9 @@ std::optional<std::string_view> preferred_coding(std::optional<std::string_view>
             return 2;
         return element == "*" ? 1 : 0;
     };
-    // As it is always goes, but after all that the client names.
-    return choose(*accept_encoding, offers, match,
+    // All of them count: a refusal may stand behind many names. As it is always goes, but after
+    // all that the client names.
+    return choose(*accept_encoding, std::string_view::npos, offers, match,
                   [](std::string_view offer) { return iequals(offer, "identity") ? 1 : 0; });
 }
 
@@ -148,7 +154,8 @@ std::optional<std::string_view> preferred_language(std::optional<std::string_vie
                                                    std::span<const std::string_view> offers) {
     if (!accept_language)
         return first_of(offers);
-    return choose(*accept_language, offers, language_match, [](std::string_view) { return 0; });
+    return choose(*accept_language, elements_max, offers, language_match,
+                  [](std::string_view) { return 0; });
 }
 
 } // namespace rota::http

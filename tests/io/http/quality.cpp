@@ -56,6 +56,20 @@ TEST_CASE("a coding is chosen, and identity unless it is forbidden") {
     CHECK_FALSE(preferred_coding("*;q=0", offers));
     CHECK(preferred_coding("*;q=0, gzip", offers) == "gzip");
     CHECK(preferred_coding("gzip;q=0.001, identity;q=0.5", offers) == "identity");
+    CHECK_FALSE(preferred_coding("gzip", {}));
+    CHECK_FALSE(preferred_coding({}, {}));
+}
+
+TEST_CASE("a coding counts wherever it stands in the list") {
+    const texts offers{"zstd", "gzip", "identity"};
+    for (const int others : {99, 100, 101, 5'000}) {
+        std::string list;
+        for (int i = 0; i < others; ++i)
+            list += "x" + std::to_string(i) + (i % 2 == 0 ? "," : ",,");
+        CHECK(preferred_coding(list, offers) == "identity");
+        CHECK(preferred_coding(list + "gzip", offers) == "gzip");
+        CHECK_FALSE(preferred_coding(list + "identity;q=0", offers));
+    }
 }
 
 TEST_CASE("a language is taken by a shorter one") {

@@ -29,8 +29,9 @@ struct weighted {
 [[nodiscard]] std::optional<std::string_view>
 preferred_media_type(std::optional<std::string_view> accept,
                      std::span<const std::string_view> offers);
-/// For Accept-Encoding. "identity" is one of the offers if the content can go as it is; it is
-/// acceptable, after all that are named, unless the client says otherwise.
+/// For Accept-Encoding, of which all elements count, not the first 100 only. "identity" is one of
+/// the offers if the content can go as it is; it is acceptable, after all that are named, unless
+/// the client says otherwise.
 [[nodiscard]] std::optional<std::string_view>
 preferred_coding(std::optional<std::string_view> accept_encoding,
                  std::span<const std::string_view> offers);
