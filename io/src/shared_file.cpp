@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -17,7 +18,16 @@ namespace {
 
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 
-std::int64_t in_ns(const timespec& t) noexcept { return t.tv_sec * ns_per_s + t.tv_nsec; }
+/// From 1677 to 2262; what is beyond is the first or the last of these.
+std::int64_t in_ns(const timespec& t) noexcept {
+    using limits = std::numeric_limits<std::int64_t>;
+    constexpr std::int64_t seconds_max = limits::max() / ns_per_s;
+    if (t.tv_sec >= seconds_max)
+        return limits::max();
+    if (t.tv_sec <= -seconds_max)
+        return limits::min();
+    return t.tv_sec * ns_per_s + t.tv_nsec;
+}
 
 int read_facts(int fd, file_facts& into) noexcept {
     struct stat now {};

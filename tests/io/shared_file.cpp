@@ -1,6 +1,8 @@
 #include <rota/io/shared_file.hpp>
 
 #include <cerrno>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <system_error>
@@ -50,6 +52,26 @@ int code_of(task<void> t) {
 }
 
 } // namespace
+
+TEST_CASE("times that nanoseconds do not reach are the last or the first that they do") {
+    const temporary_file f("abc");
+    const auto modified = [&](std::int64_t seconds) {
+        const timespec both[2] = {{seconds, 5}, {seconds, 5}};
+        REQUIRE(::futimens(f.file().native_handle(), both) == 0);
+        struct stat kept {};
+        REQUIRE(::fstat(f.file().native_handle(), &kept) == 0); // not each file system keeps each
+        return kept.st_mtim.tv_sec == seconds ? f.file().facts().modified_ns : -1;
+    };
+    constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+    CHECK(modified(2'000'000'000) == 2'000'000'000'000'000'005);
+    CHECK(modified(-2) == -1'999'999'995);
+    for (const std::int64_t seconds : {9'223'372'036, 9'223'372'037, 10'413'792'000}) { // from 2262
+        const std::int64_t got = modified(seconds);
+        CHECK((got == last || got == -1));
+        const std::int64_t early = modified(-seconds);
+        CHECK((early == -last - 1 || early == -1));
+    }
+}
 
 TEST_CASE("a file is closed with its last copy") {
     const std::size_t before = open_descriptors();
