@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -30,7 +31,6 @@ namespace {
 /// What is sent without a wait is read into memory when it is opened.
 constexpr std::uint64_t warmed_bytes = 262'144;
 constexpr std::size_t open_max_default = 4'096;
-constexpr std::int64_t ns_per_s = 1'000'000'000;
 
 std::size_t open_max_of(const files_options& options) {
     if (options.open_max != 0)
@@ -74,12 +74,15 @@ std::string tag_of(const io::file_facts& facts) {
            in_hex(static_cast<std::uint64_t>(facts.changed_ns) ^ facts.inode * spread);
 }
 
-/// A date that is still to come is that of the answer (RFC 9110 section 8.8.2.1).
+/// A date that is still to come is that of the answer (RFC 9110 section 8.8.2.1), by the clock of
+/// its Date, which is behind others by up to a tick.
 std::chrono::sys_seconds modified_at(const io::file_facts& facts) {
-    using std::chrono::sys_seconds;
-    const sys_seconds at{std::chrono::seconds(facts.modified_ns / ns_per_s)};
-    const auto now = std::chrono::system_clock::now();
-    return std::min(at, std::chrono::time_point_cast<std::chrono::seconds>(now));
+    using std::chrono::system_clock;
+    const std::chrono::sys_time<std::chrono::nanoseconds> at{
+        std::chrono::nanoseconds(facts.modified_ns)};
+    const auto now = system_clock::from_time_t(std::time(nullptr));
+    return std::min(std::chrono::floor<std::chrono::seconds>(at),
+                    std::chrono::floor<std::chrono::seconds>(now));
 }
 
 bool is_same(const struct stat& found, const io::file_facts& facts) noexcept {

@@ -1,12 +1,17 @@
 #include "site.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
 #include <string>
 
 #include <catch2/catch_test_macros.hpp>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include <rota/http/date.hpp>
 
 #include "tree.hpp"
 
@@ -43,6 +48,62 @@ TEST_CASE("a file is opened with what stands beside it") {
     CHECK(file.plain.stays == "ETag: \"" + file.plain.tag + "\"\r\nVary: Accept-Encoding\r\n");
     CHECK(file.siblings[2].of.fields.find("Content-Encoding: gzip\r\n") != std::string::npos);
     CHECK_FALSE(site(files.root(), {.precompressed = false}).open("a.js").file->has_siblings);
+}
+
+std::int64_t modified_s(site& of, const std::string& path) {
+    return of.open(path).file->plain.modified.time_since_epoch().count();
+}
+
+TEST_CASE("the second of the last write is the one that it was in") {
+    const test::tree files;
+    files.put("a", "x");
+    site s(files.root(), quiet());
+    for (const std::int64_t second : {-2, -1, 0, 1, 2'000}) {
+        for (const long ns : {0L, 1L, 500'000'000L, 999'999'999L}) {
+            files.set_time("a", second, ns);
+            CHECK(modified_s(s, "a") == second);
+        }
+    }
+}
+
+TEST_CASE("what was written in the future was not written after its answer") {
+    const test::tree files;
+    files.put("a", "x");
+    site s(files.root(), quiet());
+    for (const std::int64_t second : {4'000'000'000, 10'413'792'000, 100'000'000'000}) {
+        files.set_time("a", second); // 2096, 2300, 5138, as far as there is such a time here
+        const std::int64_t before = std::time(nullptr);
+        const std::int64_t modified = modified_s(s, "a");
+        CHECK(modified >= before);
+        CHECK(modified <= std::time(nullptr));
+    }
+    // When a second begins, clocks differ by a tick.
+    files.set_time("a", 4'000'000'000);
+    using clock = std::chrono::system_clock;
+    const auto next = std::chrono::ceil<std::chrono::seconds>(clock::now());
+    while (clock::now() < next) {
+    }
+    const auto modified = s.open("a").file->plain.modified;
+    const std::string_view line = date_line();
+    const auto date = parse_http_date(line.substr(6, http_date_size));
+    REQUIRE(date);
+    CHECK(modified <= *date);
+}
+
+TEST_CASE("what stands beside a file may be as far in the future") {
+    const test::tree files;
+    files.put("a", "plain");
+    files.put("a.gz", "gzipped");
+    site s(files.root(), quiet());
+    for (const std::int64_t second :
+         {4'000'000'000, 9'223'372'035, 9'223'372'036, 9'223'372'037, 10'413'792'000}) {
+        files.set_time("a", second - 1);
+        files.set_time("a.gz", second);
+        INFO(second);
+        CHECK(s.open("a").file->siblings[2].fits);
+    }
+    files.set_time("a", 2'000'000'000);
+    CHECK(s.open("a").file->siblings[2].fits);
 }
 
 TEST_CASE("what is no regular file is not there") {

@@ -53,8 +53,8 @@ public:
         if (::mkfifo(at(path).c_str(), 0600) != 0)
             throw std::system_error(errno, std::system_category(), "mkfifo");
     }
-    void set_time(std::string_view path, std::int64_t seconds) const {
-        const timespec both[2] = {{seconds, 0}, {seconds, 0}};
+    void set_time(std::string_view path, std::int64_t seconds, long nanoseconds = 0) const {
+        const timespec both[2] = {{seconds, nanoseconds}, {seconds, nanoseconds}};
         ::utimensat(AT_FDCWD, at(path).c_str(), both, 0);
     }
     void remove(std::string_view path) const { std::filesystem::remove_all(at(path)); }
