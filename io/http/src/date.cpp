@@ -69,14 +69,6 @@ std::optional<std::chrono::sys_seconds> assemble(int year, std::string_view mont
     return std::chrono::sys_days(date) + *of_day;
 }
 
-/// The year that ends in these two digits, and is no more than 50 years ahead.
-int full_year(int two_digits, std::chrono::system_clock::time_point now) noexcept {
-    const std::chrono::year_month_day today(std::chrono::floor<std::chrono::days>(now));
-    const int this_year = static_cast<int>(today.year());
-    const int year = this_year - this_year % 100 + two_digits;
-    return year > this_year + 50 ? year - 100 : year;
-}
-
 /// "06-Nov-94 08:49:37 GMT" (RFC 850), behind the name of the day.
 std::optional<std::chrono::sys_seconds>
 parse_old(std::string_view text, std::chrono::system_clock::time_point now) noexcept {
@@ -84,9 +76,22 @@ parse_old(std::string_view text, std::chrono::system_clock::time_point now) noex
         !text.ends_with(" GMT")) {
         return std::nullopt;
     }
-    const int year = number_of(text.substr(7, 2));
-    return assemble(year < 0 ? -1 : full_year(year, now), text.substr(3, 3),
-                    number_of(text.substr(0, 2)), text.substr(10, 8));
+    const int two_digits = number_of(text.substr(7, 2));
+    if (two_digits < 0)
+        return std::nullopt;
+    // The latest that is no more than 50 years ahead (RFC 9110 section 5.6.7).
+    const auto today = std::chrono::floor<std::chrono::days>(now);
+    const auto ahead = std::chrono::year_month_day(today) + std::chrono::years(50);
+    const auto latest = std::chrono::sys_days(ahead) + (now - today);
+    const int last_year = static_cast<int>(ahead.year());
+    const int year = last_year - (last_year % 100 - two_digits + 100) % 100;
+    for (const int each : {year, year - 100}) {
+        const auto found =
+            assemble(each, text.substr(3, 3), number_of(text.substr(0, 2)), text.substr(10, 8));
+        if (found && *found <= latest)
+            return found;
+    }
+    return std::nullopt;
 }
 
 struct cached_line {

@@ -57,8 +57,29 @@ TEST_CASE("a year of two digits is at most 50 years ahead") {
         return static_cast<int>(year_month_day(floor<days>(*parse_http_date(text, now))).year());
     };
     CHECK(year_of("Monday, 01-Jan-76 00:00:00 GMT") == 2076);
+    CHECK(year_of("Monday, 23-Nov-76 00:00:00 GMT") == 2076);
+    CHECK(year_of("Monday, 23-Nov-76 00:00:01 GMT") == 1976);
+    CHECK(year_of("Monday, 31-Dec-76 23:59:59 GMT") == 1976);
     CHECK(year_of("Monday, 01-Jan-77 00:00:00 GMT") == 1977);
     CHECK(year_of("Monday, 01-Jan-00 00:00:00 GMT") == 2000);
+}
+
+TEST_CASE("a year of two digits is one that has the day") {
+    using namespace std::chrono;
+    const auto read = [](std::string_view text, sys_days now) {
+        const auto found = parse_http_date(text, now);
+        return found ? http_date(*found) : "none";
+    };
+    constexpr std::string_view leap = "Monday, 29-Feb-00 00:00:00 GMT";
+    CHECK(read(leap, year(2026) / 11 / 23) == "Tue, 29 Feb 2000 00:00:00 GMT");
+    CHECK(read(leap, year(2060) / 1 / 1) == "Tue, 29 Feb 2000 00:00:00 GMT"); // 2100 has none
+    CHECK(read("Monday, 29-Feb-01 00:00:00 GMT", year(2026) / 11 / 23) == "none");
+    // From a day that is not there 50 years later.
+    constexpr std::string_view march = "Monday, 01-Mar-74 00:00:00 GMT";
+    CHECK(read(march, year(2024) / 2 / 29) == "Thu, 01 Mar 2074 00:00:00 GMT");
+    CHECK(read(march, year(2024) / 2 / 28) == "Fri, 01 Mar 1974 00:00:00 GMT");
+    CHECK(read("Monday, 01-Jan-00 00:00:00 GMT", year(2099) / 12 / 31) ==
+          "Fri, 01 Jan 2100 00:00:00 GMT");
 }
 
 TEST_CASE("what is no date is none") {
