@@ -11,9 +11,6 @@
 namespace rota::http {
 namespace {
 
-/// A field names no more than this, overlapping or not.
-constexpr std::size_t named_max = 1'024;
-
 constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
 
 /// Digits, at least one; a number that is too large for 64 bits is the largest. Nothing if it is
@@ -25,6 +22,13 @@ std::optional<std::uint64_t> read_number(std::string_view text) noexcept {
     if (error == std::errc::invalid_argument || last != end)
         return std::nullopt;
     return error == std::errc::result_out_of_range ? most : number;
+}
+
+/// Of two numbers, however large.
+bool is_less(std::string_view a, std::string_view b) noexcept {
+    a.remove_prefix(std::min(a.find_first_not_of('0'), a.size()));
+    b.remove_prefix(std::min(b.find_first_not_of('0'), b.size()));
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
 struct named_range {
@@ -51,7 +55,7 @@ reading read_one(std::string_view text, std::uint64_t size, byte_range& into) no
     }
     const std::optional<std::uint64_t> first = read_number(from);
     const std::optional<std::uint64_t> last = to.empty() ? most : read_number(to);
-    if (!first || !last || *last < *first)
+    if (!first || !last || (!to.empty() && is_less(to, from)))
         return reading::malformed;
     if (*first >= size)
         return reading::behind_the_end;
@@ -94,8 +98,8 @@ requested_ranges read_range(std::string_view value, std::uint64_t content_size) 
     if (equals == std::string_view::npos || !fields::iequals(value.substr(0, equals), "bytes"))
         return result;
     std::string_view list = value.substr(equals + 1);
-    if (list.starts_with(' ') || list.starts_with('\t'))
-        return result;
+    // Spaces stand around commas only (section 5.6.1.2).
+    const bool spaced = list.starts_with(' ') || list.starts_with('\t');
     std::vector<named_range> named;
     bool any = false;
     for (std::size_t place = 0; !list.empty(); ++place) {
@@ -104,7 +108,7 @@ requested_ranges read_range(std::string_view value, std::uint64_t content_size) 
             continue;
         byte_range part;
         const reading how = read_one(item, content_size, part);
-        if (how == reading::malformed || place == named_max)
+        if (how == reading::malformed || (spaced && place == 0))
             return result;
         any = true;
         if (how == reading::satisfiable)
