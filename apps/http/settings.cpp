@@ -288,7 +288,8 @@ void add_running(CLI::App& app, settings& s) {
     app.add_flag("--no-console", s.no_console, "Do not serve the console at /");
     app.add_flag("--no-http2", s.no_http2, "Speak HTTP/1.1 only, in clear and by TLS");
     app.add_flag("--no-compress", s.no_compress,
-                 "Neither compress answers by zstd, br, gzip nor take such content");
+                 "Neither compress answers by zstd, br, gzip nor take such content; compressed "
+                 "siblings in --files are served all the same");
     app.add_option("--files", s.files, "A directory whose files are served at /files/")
         ->type_name("DIR");
 }
