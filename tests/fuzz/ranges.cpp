@@ -41,7 +41,7 @@ struct model {
 };
 
 model read(const std::string& value, std::size_t size) {
-    static const std::regex whole("[bB][yY][tT][eE][sS]=((?![ \t])[^]*)");
+    static const std::regex whole("[bB][yY][tT][eE][sS]=((?![ \t]+[^ \t,])[^]*)");
     static const std::regex one("[ \t]*(([0-9]*)-([0-9]*))?[ \t]*");
     model m;
     std::smatch found;
