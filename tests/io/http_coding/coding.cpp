@@ -9,66 +9,20 @@
 
 #include <rota/errors.hpp>
 #include <rota/event.hpp>
-#include <rota/http/error.hpp>
 
 #include "answer_read.hpp"
+#include "coded_server.hpp"
 #include "io/temporary_file.hpp"
-#include "session_driver.hpp"
 
 namespace rota::http {
 namespace {
 
 using coding::format;
 using test::answer_read;
-
-const std::string long_text = coding::test::prose(5'000);
-
-std::string request_of(std::string_view path, std::string_view accept,
-                       std::string_view method = "GET", std::string_view more = "") {
-    std::string text =
-        std::string(method).append(" ").append(path).append(" HTTP/1.1\r\nHost: a\r\n");
-    if (accept != "-")
-        text.append("Accept-Encoding: ").append(accept).append("\r\n");
-    return text.append(more).append("\r\n");
-}
-
-/// A server of `answer` at /.
-class coded {
-public:
-    template <class Handler>
-    explicit coded(Handler answer, coding_options options = {}, error_page page = {})
-        : driver_(routes_of(std::move(answer), std::move(options), std::move(page))) {}
-
-    answer_read ask(std::string_view accept, std::string_view method = "GET",
-                    std::string_view more = "") {
-        std::string bytes;
-        for (std::string piece = driver_.exchange(request_of("/", accept, method, more));
-             !piece.empty(); piece = driver_.receive())
-            bytes += piece;
-        REQUIRE(!bytes.empty());
-        return answer_read(bytes);
-    }
-    test::session_driver& driver() noexcept { return driver_; }
-
-private:
-    template <class Handler>
-    static router routes_of(Handler answer, coding_options options, error_page page) {
-        router routes;
-        routes.use(http::coding(std::move(options), std::move(page)));
-        routes.get("/", answer).post("/", answer);
-        return routes;
-    }
-    test::session_driver driver_;
-};
-
-std::vector<format> there() {
-    std::vector<format> found;
-    for (const format each : {format::zstd, format::br, format::gzip}) {
-        if (coding::is_available(each))
-            found.push_back(each);
-    }
-    return found;
-}
+using test::coded;
+using test::long_text;
+using test::request_of;
+using test::there;
 
 TEST_CASE("shared content is coded anew for each answer, as others may follow at its address") {
     std::string buffer = long_text;
@@ -166,26 +120,6 @@ TEST_CASE("what is short goes as it is, unless that is refused") {
     }
 }
 
-TEST_CASE("who takes nothing that there is gets a 406") {
-    coded server([] { return response::text(long_text); });
-    for (const auto* const accept : {"*;q=0", "identity;q=0", "identity;q=0, deflate",
-                                     "identity;q=0.0, gzip;q=0, br;q=0.00, zstd;q=0.000"}) {
-        const auto answer = server.ask(accept);
-        CHECK(answer.status == 406);
-        CHECK(answer.field("Vary") == "Accept-Encoding");
-        CHECK(answer.field("Content-Encoding") == "-");
-        CHECK(server.ask(accept, "HEAD").head == answer.head);
-        CHECK(server.ask(accept, "POST").status == 200); // it has been done
-    }
-    coded paged([] { return response::text(long_text); }, {},
-                [](int status, std::string_view) {
-                    return response::text("page of " + std::to_string(status));
-                });
-    CHECK(paged.ask("*;q=0").text() == "page of 406");
-    coded failing([]() -> response { throw http_error(404, "not there"); });
-    CHECK(failing.ask("*;q=0").status == 404);
-}
-
 TEST_CASE("what must not be coded is not") {
     struct left {
         int status;
@@ -221,46 +155,6 @@ TEST_CASE("what must not be coded is not") {
     coded made([] { return response::text("made").status(201).header("Content-Type", "a/b"); });
     CHECK(made.ask("*;q=0").status == 201);
     CHECK(made.ask("gzip").field("Vary") == "-");
-}
-
-TEST_CASE("who refuses it as it is gets a 406 for what is never coded") {
-    for (const auto& [name, value] :
-         {std::pair("Content-Type", "image/png"), std::pair("Cache-Control", "no-transform")}) {
-        coded server([&] { return response::text(long_text).header(name, value); });
-        for (const auto* const accept : {"identity;q=0, gzip", "identity;q=0, *", "*;q=0"}) {
-            const auto answer = server.ask(accept);
-            CHECK(answer.status == 406);
-            CHECK(answer.field("Vary") == "Accept-Encoding");
-            CHECK(server.ask(accept, "HEAD").head == answer.head);
-            CHECK(server.ask(accept, "POST").text() == long_text);
-        }
-    }
-    coded packed([] { return response::text("x").header("Content-Encoding", "gzip"); });
-    CHECK(packed.ask("identity;q=0, gzip").status == 200);
-}
-
-TEST_CASE("neither a condition nor a range makes acceptable what is not") {
-    const bool gzip = coding::is_available(format::gzip);
-    for (const int status : {206, 304, 412, 416}) {
-        for (const auto* const type : {"text/plain", "image/png", ""}) {
-            INFO(status << ' ' << type);
-            coded server([&, type] {
-                response answer = status == 304 ? response(304) : response::text("short");
-                answer.stands_for({type, 5'000, true});
-                return std::move(answer.status(status));
-            });
-            const bool chosen = *type == '\0'; // by who has answered
-            CHECK(server.ask("identity;q=0").status == (chosen ? status : 406));
-            const bool codable = std::string_view(type) == "text/plain" && gzip;
-            CHECK(server.ask("identity;q=0, gzip").status == (chosen || codable ? status : 406));
-            CHECK(server.ask("gzip").status == status);
-            CHECK(server.ask("gzip").field("Content-Encoding") == "-");
-        }
-    }
-    for (const int status : {206, 304, 404, 412, 416}) {
-        coded untold([&] { return response::text("short").status(status); });
-        CHECK(untold.ask("identity;q=0").status == (status < 400 ? 406 : status));
-    }
 }
 
 TEST_CASE("failures that are long are coded as well") {
