@@ -87,6 +87,17 @@ def test_windows(program):
                 client.ask(stream, "/bytes/1000000")
             equal(client.ends_with(), CALM, "no window")
         with server.connect() as raw:
+            client = Http2(raw, wishes=b"\0\4" + number(0))
+            for stream in range(1, 256, 2):
+                client.ask(stream, "/echo", method="POST")
+            client.until(lambda: len(client.ended) == 128)
+        size = len(server.get("/stream?lines=3&interval_ms=1").body)
+        with server.connect() as raw:
+            client = Http2(raw, wishes=b"\0\4" + number(size))
+            for stream in range(1, 256, 2):
+                client.ask(stream, "/stream?lines=3&interval_ms=1")
+            equal(client.ends_with(), CALM, "no window for the end")
+        with server.connect() as raw:
             client = Http2(raw)
             for stream in range(1, 64, 2):
                 client.ask(stream, "/bytes/1000000")

@@ -43,7 +43,7 @@ void request_stream::begin(std::int32_t id) noexcept {
     written_ = sent_ = 0;
     patience_.reset();
     drop_until.reset();
-    last_ = submitted_ = end_sent_ = closed_ = busy_ = false;
+    last_ = has_content_ = end_sent_ = closed_ = busy_ = false;
 }
 
 // --- Answering ---
@@ -110,7 +110,7 @@ bool request_stream::sends_content(const response& answer) const noexcept {
 }
 
 void request_stream::submit(const response& answer, bool content) {
-    submitted_ = true;
+    has_content_ = content;
     content_.stop_inviting();
     if (answer.closes())
         place_.on.end_soon();
@@ -206,7 +206,9 @@ void request_stream::sent(std::size_t bytes, bool last) noexcept {
 }
 
 bool request_stream::stalls(responder::time_point now) noexcept {
-    if (closed_ || !submitted_ || unsent() == 0 || !place_.by.is_held_back(id_)) {
+    // nghttp2 sends nothing of content without a window, not even that it has ended.
+    const bool waits = has_content_ && !end_sent_ && (last_ || unsent() > 0);
+    if (closed_ || !waits || !place_.by.is_held_back(id_)) {
         patience_.reset();
         return false;
     }

@@ -144,7 +144,7 @@ private:
     [[nodiscard]] bool sends_content(const response& answer) const noexcept;
     void submit(const response& answer, bool content);
     void submit_copy(const response& answer);
-    void begin_content();
+    void begin_content(bool empty);
     [[nodiscard]] bool begin_piece(std::size_t size);
     void offer();
     void end_content();
@@ -180,8 +180,8 @@ private:
     std::uint64_t written_ = 0;
     std::uint64_t sent_ = 0;
     std::optional<io::send_patience> patience_;
-    bool last_ = false; // nothing follows what there is
-    bool submitted_ = false;
+    bool last_ = false;        // nothing follows what there is
+    bool has_content_ = false; // which windows may keep back, or its end
     bool end_sent_ = false;
     bool closed_ = false;
     bool busy_ = false;

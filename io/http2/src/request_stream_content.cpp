@@ -25,10 +25,14 @@ thread_local std::array<char, 16'384> file_bytes;
 
 // --- As it is brought ---
 
-void request_stream::begin_content() {
+/// One that is empty leaves with its head, which needs no window.
+void request_stream::begin_content(bool empty) {
     check_open();
-    if (const response* const answer = std::exchange(answer_, nullptr))
-        submit(*answer, true);
+    const response* const answer = std::exchange(answer_, nullptr);
+    if (answer == nullptr)
+        return;
+    last_ = empty;
+    submit(*answer, !empty);
 }
 
 bool request_stream::begin_piece(std::size_t size) {
@@ -37,7 +41,7 @@ bool request_stream::begin_piece(std::size_t size) {
     const auto length = begun_answer_->length();
     if (length && size > *length - written_)
         throw std::length_error("a response longer than announced");
-    begin_content();
+    begin_content(false);
     written_ += size;
     return true;
 }
@@ -120,7 +124,7 @@ task<void> request_stream::write_file(io::file_slice part) {
 }
 
 task<void> request_stream::flush() {
-    begin_content();
+    begin_content(begun_answer_->length() == 0);
     place_.on.flush();
     co_await wait_sent(0);
     co_await place_.on.flush_wire();
@@ -136,7 +140,7 @@ void request_stream::end_content() {
     const auto length = begun_answer_->length();
     if (length && written_ != *length)
         throw std::length_error("a response shorter than announced");
-    begin_content();
+    begin_content(trailers_.empty());
     last_ = true;
     place_.by.resume(id_);
     place_.on.flush();

@@ -1,0 +1,128 @@
+// Answers and the windows that they wait for.
+
+#include "request_stream.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <rota/sleep.hpp>
+
+#include "client.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace test;
+
+/// What a client says whose streams begin with so much of a window.
+std::string window_of(std::uint32_t bytes) { return number(4, 2) + number(bytes); }
+
+router streamed() {
+    router made;
+    made.get("/nothing",
+             [] { return response::stream([](body_writer&) -> task<void> { co_return; }); })
+        .get("/none",
+             [] {
+                 return response::stream(
+                     0, [](body_writer& out) -> task<void> { co_await out.flush(); });
+             })
+        .get("/four",
+             [] {
+                 return response::stream([](body_writer& out) -> task<void> {
+                     co_await out.write("four");
+                     co_await sleep_for(1s);
+                 });
+             })
+        .get("/known",
+             [] {
+                 return response::stream(
+                     4, [](body_writer& out) -> task<void> { co_await out.write("four"); });
+             })
+        .get("/sum", [] {
+            return response::stream([](body_writer& out) -> task<void> {
+                out.add_trailer("X-Sum", "0");
+                co_return;
+            });
+        });
+    made.get("/shout", [] {
+        return response::upgrade("shout", [](takeover& client) -> task<void> {
+            while (auto line = co_await client.read_line())
+                co_await client.write(*line);
+        });
+    });
+    return made;
+}
+
+TEST_CASE("http2: what is empty needs no window") {
+    http2_client c(streamed(), {}, false);
+    c.hello(window_of(0));
+    c.ask(1, asking("GET", "/nothing"));
+    CHECK(c.answers[1].get(":status") == "200");
+    CHECK(c.answers[1].ended);
+    c.ask(3, asking("GET", "/none"));
+    CHECK(c.answers[3].get("content-length") == "0");
+    CHECK(c.answers[3].ended);
+}
+
+TEST_CASE("http2: an end that is known leaves with the last bytes") {
+    http2_client c(streamed(), {}, false);
+    c.hello(window_of(4));
+    c.ask(1, asking("GET", "/known"));
+    CHECK(c.answers[1].content == "four");
+    CHECK(c.answers[1].ended);
+}
+
+TEST_CASE("http2: an end waits for a window, but not for ever") {
+    http2_client c(streamed(), {}, false);
+    c.hello(window_of(4));
+    c.ask(1, asking("GET", "/four"));
+    c.ask(3, asking("GET", "/four"));
+    auto asked = asking("CONNECT", "/shout", {{":protocol", "shout"}});
+    std::swap(asked[4], asked[1]);
+    c.ask(5, asked, false);
+    c.content(5, "four\n", true);
+    CHECK(c.answers[5].content == "four");
+    c.advance(1s);
+    CHECK(c.answers[1].content == "four");
+    CHECK_FALSE(c.answers[1].ended);
+    c.open_window(1, 1);
+    CHECK(c.answers[1].ended);
+    c.advance(50s);
+    CHECK(c.answers[3].reset == ~0U);
+    c.advance(40s);
+    CHECK(c.answers[3].reset == 11);
+    CHECK(c.answers[5].reset == 11);
+    CHECK(c.goaway() == -1);
+    c.advance(70s);
+    CHECK(c.goaway() == 0); // it idles
+}
+
+TEST_CASE("http2: trailers wait for a window, but not for ever") {
+    http2_client c(streamed(), {}, false);
+    c.hello(window_of(0));
+    c.ask(1, asking("GET", "/sum"));
+    CHECK_FALSE(c.answers[1].ended);
+    c.advance(90s);
+    CHECK(c.answers[1].reset == 11);
+}
+
+TEST_CASE("http2: a window of the connection keeps ends back, but not for ever") {
+    router made = streamed();
+    made.get("/all", [] { return response::text(std::string(65'535, 'x')); });
+    http2_client c(std::move(made));
+    c.ask(1, asking("GET", "/all"));
+    CHECK(c.answers[1].ended);
+    c.ask(3, asking("GET", "/nothing"));
+    CHECK(c.answers[3].ended);
+    c.ask(5, asking("GET", "/sum"));
+    c.advance(90s);
+    CHECK(c.goaway() == 11);
+}
+
+} // namespace
+} // namespace rota::http
