@@ -24,7 +24,8 @@ constexpr std::uint8_t end_headers = 0x4;
 constexpr std::uint8_t padded = 0x8;
 constexpr std::uint8_t has_priority = 0x20;
 
-constexpr std::uint32_t reset_bit = 0x80000000;
+/// So many streams that the server has given up may have frames under way.
+constexpr std::size_t given_up_max = 128;
 
 /// What a client may say for each so many bytes that it was sent, for nothing.
 constexpr std::uint64_t bytes_per_word = 1'024;
@@ -41,6 +42,7 @@ constexpr fault too_many_frames{error_code::enhance_your_calm, "too many frames 
 constexpr fault too_much_header{error_code::enhance_your_calm, "a header section without an end"};
 constexpr fault ended_stream{error_code::stream_closed, "a frame of a stream that has ended"};
 constexpr fault passed_over{error_code::protocol_error, "a stream before one that has begun"};
+constexpr fault in_between{error_code::protocol_error, "a frame within a header section"};
 constexpr fault no_prioritized{error_code::protocol_error, "PRIORITY_UPDATE of no stream"};
 constexpr fault own_dependency{error_code::protocol_error, "a stream that depends on itself"};
 
@@ -64,7 +66,7 @@ std::optional<fault> frame_watch::reset(time_point now) noexcept {
 
 std::size_t frame_watch::wanted() const noexcept { return header_size + peek_; }
 
-frame_watch::result frame_watch::look(std::string_view bytes, time_point now) noexcept {
+frame_watch::result frame_watch::look(std::string_view bytes, time_point now) {
     std::size_t at = 0;
     while (at < bytes.size()) {
         if (preface_left_ > 0) {
@@ -97,13 +99,15 @@ frame_watch::result frame_watch::look(std::string_view bytes, time_point now) no
     return {at, std::nullopt};
 }
 
-std::optional<fault> frame_watch::on_header(time_point now) noexcept {
+std::optional<fault> frame_watch::on_header(time_point now) {
     const unsigned char* const at = start_.data();
     now_.length = std::uint32_t{at[0]} << 16 | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]};
     now_.type = at[3];
     now_.flags = at[4];
     now_.stream = read_31_bits(at + 5);
     left_ = now_.length;
+    if (in_headers_ && now_.type != continuation) // RFC 9113 section 4.3
+        return in_between;
     std::size_t peek = 0;
     std::optional<fault> found;
     switch (now_.type) {
@@ -132,7 +136,7 @@ std::optional<fault> frame_watch::on_header(time_point now) noexcept {
         break;
     case rst_stream:
         found = reset(now);
-        note_end(true);
+        note_end();
         break;
     case ping:
     case window_update:
@@ -144,8 +148,6 @@ std::optional<fault> frame_watch::on_header(time_point now) noexcept {
     }
     if (found)
         return found;
-    if (in_headers_ && now_.type != headers && now_.type != continuation)
-        in_headers_ = false; // which is an error; its reader says so
     if (peek > 0 && now_.length >= peek) {
         peek_ = peek;
         left_ = now_.length - static_cast<std::uint32_t>(peek);
@@ -186,25 +188,36 @@ std::optional<fault> frame_watch::on_data(time_point now, std::size_t& peek) noe
     return std::nullopt;
 }
 
-void frame_watch::note_end(bool reset) noexcept {
-    ended_[ended_next_] = now_.stream | (reset ? reset_bit : 0);
-    ended_next_ = (ended_next_ + 1) % ended_.size();
+void frame_watch::note_begin() {
+    highest_ = now_.stream;
+    begun_[begun_next_] = now_.stream;
+    begun_next_ = (begun_next_ + 1) % begun_.size();
+    if ((now_.flags & end_stream) != 0)
+        return;
+    if (not_ended_.size() >= std::size_t{limits_.streams_max} + given_up_max) {
+        const auto given_up = std::find_if(not_ended_.begin(), not_ended_.end(),
+                                           [this](auto id) { return !streams_.is_open(id); });
+        not_ended_.erase(given_up == not_ended_.end() ? not_ended_.begin() : given_up);
+    }
+    not_ended_.push_back(now_.stream);
 }
 
-/// One that a client has ended may still be open at the other end: its reader knows better then.
+void frame_watch::note_end() noexcept {
+    const auto at = std::lower_bound(not_ended_.begin(), not_ended_.end(), now_.stream);
+    if (at != not_ended_.end() && *at == now_.stream)
+        not_ended_.erase(at);
+}
+
+/// HEADERS or DATA. Of a stream that its client has ended there are none; those of one that the
+/// server has given up may have been under way. What is no client's stream, or idle, is its
+/// reader's.
 std::optional<fault> frame_watch::on_stream_frame() noexcept {
-    if (now_.stream > highest_) {
-        highest_ = now_.stream;
-    } else {
-        for (const std::uint32_t one : ended_) {
-            if ((one & ~reset_bit) != now_.stream || now_.stream == 0)
-                continue;
-            if ((one & reset_bit) != 0 || !streams_.is_open(now_.stream))
-                return ended_stream;
-        }
-    }
+    if (now_.stream % 2 == 0 || now_.stream > highest_)
+        return std::nullopt;
+    if (!std::binary_search(not_ended_.begin(), not_ended_.end(), now_.stream))
+        return was_passed_over() ? passed_over : ended_stream;
     if ((now_.flags & end_stream) != 0)
-        note_end(false);
+        note_end();
     return std::nullopt;
 }
 
@@ -215,14 +228,10 @@ bool frame_watch::was_passed_over() const noexcept {
            std::find(begun_.begin(), begun_.end(), now_.stream) == begun_.end();
 }
 
-std::optional<fault> frame_watch::on_headers() noexcept {
-    if (now_.stream > highest_) {
-        begun_[begun_next_] = now_.stream;
-        begun_next_ = (begun_next_ + 1) % begun_.size();
-    } else if (now_.stream != 0 && was_passed_over()) {
-        return passed_over;
-    }
-    if (const auto found = on_stream_frame())
+std::optional<fault> frame_watch::on_headers() {
+    if (now_.stream % 2 != 0 && now_.stream > highest_)
+        note_begin();
+    else if (const auto found = on_stream_frame())
         return found;
     ++header_sections_;
     continuations_ = 0;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <rota/http/limits.hpp>
 
@@ -49,8 +50,8 @@ protected:
 
 /// Looks at a client's frames on their way to what reads them, and says when there are too many of
 /// those that cost and bring nothing. Also sees what that does not look at: the priorities of RFC
-/// 7540, which are obsolete, but have rules; and frames of streams that are forgotten, since both
-/// ends had ended them (RFC 9113 section 5.1).
+/// 7540, which are obsolete, but have rules; frames of streams that are forgotten, since the client
+/// had ended them (RFC 9113 section 5.1); and what is between the frames of a header section.
 ///
 /// Sans I/O: knows the framing (RFC 9113 section 4.1). One client's, one thread.
 class frame_watch {
@@ -62,12 +63,12 @@ public:
                 const stream_states& streams) noexcept;
 
     /// Takes bytes that follow those taken before: how many of them may be read on; if not all, or
-    /// something else is wrong, `found` says what.
+    /// something else is wrong, `found` says what. Throws std::bad_alloc.
     struct result {
         std::size_t good = 0;
         std::optional<fault> found{};
     };
-    [[nodiscard]] result look(std::string_view bytes, time_point now) noexcept;
+    [[nodiscard]] result look(std::string_view bytes, time_point now);
 
     /// So much of answers has been sent: what a client says in return to it costs nothing.
     void sent(std::size_t bytes) noexcept;
@@ -91,13 +92,14 @@ private:
         std::uint8_t flags = 0;
         std::uint32_t stream = 0;
     };
-    [[nodiscard]] std::optional<fault> on_header(time_point now) noexcept;
+    [[nodiscard]] std::optional<fault> on_header(time_point now);
     [[nodiscard]] std::optional<fault> on_peeked(time_point now) noexcept;
     [[nodiscard]] std::optional<fault> on_data(time_point now, std::size_t& peek) noexcept;
-    [[nodiscard]] std::optional<fault> on_headers() noexcept;
+    [[nodiscard]] std::optional<fault> on_headers();
     [[nodiscard]] std::optional<fault> on_stream_frame() noexcept;
     [[nodiscard]] bool was_passed_over() const noexcept;
-    void note_end(bool reset) noexcept;
+    void note_begin();
+    void note_end() noexcept;
     [[nodiscard]] std::optional<fault> on_continuation() noexcept;
     [[nodiscard]] std::optional<fault> on_answer_to_ours(time_point now) noexcept;
     [[nodiscard]] std::optional<fault> idle_frame(time_point now) noexcept;
@@ -106,9 +108,9 @@ private:
     const http2_limits& limits_;
     const std::size_t header_bytes_max_;
     const stream_states& streams_;
-    // Streams that the client has ended, or reset (the highest bit): the last of them.
-    std::array<std::uint32_t, 256> ended_{};
-    std::size_t ended_next_ = 0;
+    // Streams that the client has begun, and neither ended nor reset: in order, all that are open,
+    // and of those that the server has given up the last ones.
+    std::vector<std::uint32_t> not_ended_;
     // Streams that it has begun: the last of them.
     std::array<std::uint32_t, 64> begun_{};
     std::size_t begun_next_ = 0;

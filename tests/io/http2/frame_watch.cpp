@@ -1,0 +1,116 @@
+#include "frame_watch.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "client.hpp"
+
+namespace rota::http::h2 {
+namespace {
+
+using namespace test;
+
+constexpr std::uint8_t ends = end_headers | end_stream;
+
+struct watched final : stream_states {
+    [[nodiscard]] bool is_open(std::uint32_t id) const noexcept override {
+        return open.contains(id);
+    }
+    explicit watched(http2_limits with = {}) : limits(with) {
+        CHECK(see("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == -1);
+    }
+    /// The code that it ends with, or -1.
+    int see(const std::string& bytes) {
+        const auto found = watch.look(bytes, now).found;
+        return found ? static_cast<int>(found->code) : -1;
+    }
+    int see(std::uint8_t type, std::uint8_t flags, std::uint32_t stream) {
+        return see(make_frame(type, flags, stream, type == reset_frame ? number(8) : "x"));
+    }
+
+    std::set<std::uint32_t> open;
+    http2_limits limits;
+    frame_watch::time_point now{std::chrono::seconds(1)};
+    frame_watch watch{limits, 65'536, *this};
+};
+
+TEST_CASE("frame_watch: of a stream that its client has ended nothing follows, however late") {
+    for (const std::uint8_t type : {data_frame, headers_frame}) {
+        for (const std::uint32_t later : {0, 1, 63, 64, 70, 255, 257, 5'000}) {
+            watched one;
+            CHECK(one.see(headers_frame, end_headers, 1) == -1);
+            CHECK(one.see(data_frame, end_stream, 1) == -1);
+            for (std::uint32_t i = 0; i < later; ++i)
+                CHECK(one.see(headers_frame, ends, 3 + 2 * i) == -1);
+            CHECK(one.see(window_frame, 0, 1) == -1);
+            CHECK(one.see(type, end_stream | end_headers, 1) == 5);
+        }
+    }
+    watched reset;
+    CHECK(reset.see(headers_frame, end_headers, 1) == -1);
+    CHECK(reset.see(reset_frame, 0, 1) == -1);
+    CHECK(reset.see(data_frame, 0, 1) == 5);
+}
+
+TEST_CASE("frame_watch: a stream that was passed over does not begin any more") {
+    for (const std::uint8_t type : {data_frame, headers_frame}) {
+        for (const std::uint32_t later : {1, 60, 70, 1'000}) {
+            for (const std::uint32_t id : {3U, 4 * later - 1}) {
+                watched one;
+                for (std::uint32_t i = 0; i <= later; ++i)
+                    CHECK(one.see(headers_frame, ends, 1 + 4 * i) == -1);
+                const bool lately = 4 * later - id < 4U * 60;
+                CHECK(one.see(type, ends, id) == (lately ? 1 : 5)); // 5: as one that is over
+            }
+        }
+    }
+}
+
+TEST_CASE("frame_watch: frames of a stream that the server gave up may have been under way") {
+    watched one;
+    CHECK(one.see(headers_frame, end_headers, 1) == -1);
+    for (std::uint32_t i = 3; i < 1'000; i += 2)
+        CHECK(one.see(headers_frame, ends, i) == -1);
+    CHECK(one.see(data_frame, 0, 1) == -1);
+    CHECK(one.see(headers_frame, ends, 1) == -1);
+    CHECK(one.see(data_frame, 0, 1) == 5);
+}
+
+TEST_CASE("frame_watch: streams that have not ended are remembered while they are open") {
+    http2_limits limits;
+    limits.streams_max = 100;
+    watched one(limits);
+    one.open = {1, 3, 401};
+    for (std::uint32_t i = 1; i < 3'000; i += 2)
+        CHECK(one.see(headers_frame, end_headers, i) == -1);
+    CHECK(one.see(data_frame, 0, 1) == -1);
+    CHECK(one.see(data_frame, 0, 3) == -1);
+    CHECK(one.see(data_frame, 0, 401) == -1);
+    CHECK(one.see(data_frame, 0, 2'999) == -1);
+    CHECK(one.see(data_frame, 0, 2'999 - 2 * 127) == -1);
+    CHECK(one.see(data_frame, 0, 5) == 5);
+}
+
+TEST_CASE("frame_watch: nothing is between the frames of a header section") {
+    for (const std::uint8_t type : {data_frame, headers_frame, priority_frame, reset_frame,
+                                    settings_frame, ping_frame, goaway_frame, window_frame}) {
+        watched one;
+        CHECK(one.see(headers_frame, end_stream, 1) == -1);
+        CHECK(one.see(continuation_frame, 0, 1) == -1);
+        CHECK(one.see(type, ends, 1) == 1);
+        watched other;
+        CHECK(other.see(headers_frame, end_stream, 1) == -1);
+        CHECK(other.see(continuation_frame, end_headers, 1) == -1);
+        CHECK(other.see(window_frame, 0, 1) == -1);
+    }
+    watched unknown;
+    CHECK(unknown.see(headers_frame, end_stream, 1) == -1);
+    CHECK(unknown.see(0xbb, 0, 0) == 1);
+}
+
+} // namespace
+} // namespace rota::http::h2
