@@ -244,7 +244,7 @@ void connection::on_content_end(engine_stream* of) { stream_of(of).content().end
 void connection::on_sent(engine_stream* of, std::size_t bytes, bool last) noexcept {
     request_stream& one = stream_of(of);
     one.sent(bytes, last);
-    watch_.sent(bytes);
+    watch_.sent(bytes, engine_.is_held_back(one.id()));
     if (last)
         note(one);
 }

@@ -29,6 +29,8 @@ constexpr std::size_t given_up_max = 128;
 
 /// What a client may say for each so many bytes that it was sent, for nothing.
 constexpr std::uint64_t bytes_per_word = 1'024;
+/// However short a frame is, it is worth the two words that open its windows again.
+constexpr std::uint64_t frame_bytes_min = bytes_per_word * 2;
 /// No more is saved up than for a burst of this.
 constexpr std::uint64_t earned_bytes_max = 4'194'304;
 
@@ -54,8 +56,9 @@ frame_watch::frame_watch(const http2_limits& limits, std::size_t header_bytes_ma
       resets_(limits.resets_burst, limits.resets_per_s),
       idle_frames_(limits.idle_frames_burst, limits.idle_frames_per_s) {}
 
-void frame_watch::sent(std::size_t bytes) noexcept {
-    earned_bytes_ = std::min(earned_bytes_ + bytes, earned_bytes_max);
+void frame_watch::sent(std::size_t bytes, bool cut) noexcept {
+    const std::uint64_t worth = cut ? bytes : std::max<std::uint64_t>(bytes, frame_bytes_min);
+    earned_bytes_ = std::min(earned_bytes_ + worth, earned_bytes_max);
 }
 
 std::optional<fault> frame_watch::reset(time_point now) noexcept {

@@ -70,8 +70,9 @@ public:
     };
     [[nodiscard]] result look(std::string_view bytes, time_point now);
 
-    /// So much of answers has been sent: what a client says in return to it costs nothing.
-    void sent(std::size_t bytes) noexcept;
+    /// A frame of an answer has been sent: what a client says in return to it costs nothing. `cut`:
+    /// it is so short since the client's windows allowed no more.
+    void sent(std::size_t bytes, bool cut) noexcept;
     /// A stream ends by the client's fault, or is given up by it.
     [[nodiscard]] std::optional<fault> reset(time_point now) noexcept;
 

@@ -112,5 +112,34 @@ TEST_CASE("frame_watch: nothing is between the frames of a header section") {
     CHECK(unknown.see(0xbb, 0, 0) == 1);
 }
 
+TEST_CASE("frame_watch: a client may open both windows for each frame of an answer") {
+    const std::string words =
+        make_frame(window_frame, 0, 0, number(5)) + make_frame(window_frame, 0, 1, number(5));
+    watched small;
+    for (int i = 0; i < 10'000; ++i) {
+        small.watch.sent(9 + 5, false);
+        CHECK(small.see(words) == -1);
+    }
+    watched large;
+    for (int i = 0; i < 1'000; ++i) {
+        large.watch.sent(9 + 16'384, true);
+        for (int word = 0; word < 8; ++word)
+            CHECK(large.see(words) == -1);
+    }
+    watched drip; // that a frame is short is the client's own doing
+    int drops = 0;
+    for (; drops < 10'000 && drip.see(words) == -1; ++drops)
+        drip.watch.sent(9 + 5, true);
+    CHECK(drops < 600);
+    watched much; // of all that it has earned a client can save up so much, and no more
+    for (int i = 0; i < 100'000; ++i)
+        much.watch.sent(9 + 5, false);
+    int said = 0;
+    while (much.see(words) == -1)
+        ++said;
+    CHECK(said > 2'048);
+    CHECK(said < 2'600);
+}
+
 } // namespace
 } // namespace rota::http::h2

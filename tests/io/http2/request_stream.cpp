@@ -124,5 +124,29 @@ TEST_CASE("http2: a window of the connection keeps ends back, but not for ever")
     CHECK(c.goaway() == 11);
 }
 
+TEST_CASE("http2: both windows may be opened again for each frame, but not bit by bit") {
+    router made;
+    made.get("/few", [] { return response::text("few"); }).get("/many", [] {
+        return response::text(std::string(100'000, 'x'));
+    });
+    http2_client c(std::move(made));
+    const auto words = [](std::uint32_t id, std::uint32_t bytes) {
+        return make_frame(window_frame, 0, 0, number(bytes)) +
+               make_frame(window_frame, 0, id, number(bytes));
+    };
+    std::uint32_t id = 1;
+    for (; id < 6'000; id += 2) {
+        c.ask(id, asking("GET", "/few"));
+        c.send(words(id, 3));
+    }
+    CHECK(c.goaway() == -1);
+    c.ask(id, asking("GET", "/many"));
+    std::size_t said = 0;
+    for (; said < 10'000 && c.goaway() == -1; ++said)
+        c.send(words(id, 1));
+    CHECK(c.goaway() == 11);
+    CHECK(said < 3'000);
+}
+
 } // namespace
 } // namespace rota::http
