@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::size_t default_window = 65'535;
 
+/// nghttp2 ends the connection for a stream too many, where RFC 9113 section 5.1.2 has that stream
+/// refused. So it knows of no limit; the engine counts, and the settings are written with its own.
+constexpr std::uint32_t no_limit = 0x7fffffff;
+
 struct option_end {
     void operator()(nghttp2_option* of) const noexcept { nghttp2_option_del(of); }
 };
@@ -89,7 +93,8 @@ std::unique_ptr<nghttp2_option, option_end> make_options() {
 
 } // namespace
 
-engine::engine(engine_events& events, const server_limits& limits) : events_(events) {
+engine::engine(engine_events& events, const server_limits& limits)
+    : events_(events), streams_max_(limits.http2.streams_max) {
     const auto options = make_options();
     nghttp2_session* made = nullptr;
     nghttp2_mem memory = pooled(); // of which it keeps a copy
@@ -100,7 +105,7 @@ engine::engine(engine_events& events, const server_limits& limits) : events_(eve
 
 void engine::submit_settings(const server_limits& limits) {
     const std::array settings{
-        nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.http2.streams_max},
+        nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, no_limit}, // put_limit()
         nghttp2_settings_entry{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
                                limits.http2.stream_window_bytes},
         nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
@@ -115,6 +120,13 @@ void engine::submit_settings(const server_limits& limits) {
             session_.get(), NGHTTP2_FLAG_NONE, 0,
             static_cast<std::int32_t>(limits.http2.connection_window_bytes)));
     }
+}
+
+/// Of the frame of submit_settings(), whose first value it is.
+void engine::put_limit(char* settings) const noexcept {
+    constexpr std::size_t value_at = 9 + 2;
+    for (std::size_t i = 0; i < 4; ++i)
+        settings[value_at + i] = static_cast<char>(streams_max_ >> (24 - 8 * i) & 0xff);
 }
 
 /// Only for what cannot fail but for want of memory: the arguments are right, and a stream that is
@@ -152,8 +164,11 @@ void engine::write(std::string& out, std::size_t bytes_max) {
             out_ = nullptr;
             throw std::bad_alloc();
         }
-        if (size > 0)
+        if (size > 0) {
             out.append(reinterpret_cast<const char*>(piece), static_cast<std::size_t>(size));
+            if (!std::exchange(greeted_, true))
+                put_limit(out.data() + before);
+        }
         if (out.size() == before)
             break;
     }

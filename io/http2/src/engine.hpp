@@ -122,6 +122,7 @@ private:
         void operator()(nghttp2_session* of) const noexcept { nghttp2_session_del(of); }
     };
     void submit_settings(const server_limits& limits);
+    void put_limit(char* settings) const noexcept;
     void check(int result);
     [[nodiscard]] engine_stream* find(std::int32_t id) const noexcept;
 
@@ -130,8 +131,11 @@ private:
     std::vector<nghttp2_nv> fields_; // of what is submitted next
     std::string* out_ = nullptr;     // within write()
     std::size_t out_max_ = 0;
+    const std::uint32_t streams_max_;
+    std::uint32_t streams_ = 0; // as its client counts them
     std::optional<fault> found_;
     int windows_too_large_ = 0; // by WINDOW_UPDATE, each of one stream that is about to be reset
+    bool greeted_ = false;      // the settings are written
     bool client_leaves_ = false;
     bool out_of_memory_ = false;
 };

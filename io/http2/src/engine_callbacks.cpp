@@ -16,14 +16,14 @@ std::string_view text_of(const std::uint8_t* bytes, std::size_t size) noexcept {
     return {reinterpret_cast<const char*>(bytes), size};
 }
 
-/// Whether a stream that ends so has been given up for what the client did.
+/// Whether a stream that ends so has been given up for what the client did. What is refused has
+/// been counted already: else there could be any number of streams that wait for their end.
 bool is_clients_fault(std::uint32_t code) noexcept {
     switch (static_cast<error_code>(code)) {
     case error_code::protocol_error:
     case error_code::flow_control_error:
     case error_code::stream_closed:
     case error_code::frame_size_error:
-    case error_code::refused_stream:
     case error_code::compression_error:
     case error_code::enhance_your_calm:
         return true;
@@ -54,6 +54,11 @@ struct engine::callbacks {
         if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
             return 0;
         return guarded(self, [&] {
+            if (++self.streams_ > self.streams_max_) {
+                self.reset(frame->hd.stream_id, error_code::refused_stream);
+                self.events_.on_provoked_reset();
+                return 0;
+            }
             engine_stream* const made = self.events_.on_begin(frame->hd.stream_id);
             nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, made);
             return 0;
@@ -129,6 +134,7 @@ struct engine::callbacks {
     static int on_close(nghttp2_session* session, std::int32_t id, std::uint32_t /*code*/,
                         void* user) noexcept {
         engine& self = of(user);
+        --self.streams_;
         engine_stream* const stream = self.find(id);
         if (stream == nullptr)
             return 0;

@@ -1,0 +1,110 @@
+// How many streams there are at once.
+
+#include "engine.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <rota/sleep.hpp>
+
+#include "client.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace test;
+
+router slow_and_quick() {
+    router made;
+    made.get("/slow",
+             [](request&) -> task<response> {
+                 co_await sleep_for(1s);
+                 co_return response::text("slow");
+             })
+        .get("/quick", [] { return response::text("quick"); })
+        .post("/all", [](const request&, std::string all) { return response::text(all); });
+    return made;
+}
+
+server_limits few(std::uint32_t streams) {
+    server_limits limits;
+    limits.http2.streams_max = streams;
+    return limits;
+}
+
+TEST_CASE("http2: a stream too many is refused, and those at work go on") {
+    http2_client c(slow_and_quick(), few(4));
+    CHECK(c.settings[3] == 4);
+    for (std::uint32_t id = 1; id < 9; id += 2)
+        c.ask(id, asking("GET", "/slow"));
+    c.ask(9, asking("GET", "/quick"));
+    CHECK(c.answers[9].reset == 7);
+    c.ask(11, asking("POST", "/all"), false);
+    CHECK(c.answers[11].reset == 7);
+    c.content(11, "under way"); // before its client knew
+    c.content(11, "", true);
+    c.advance(1s);
+    for (std::uint32_t id = 1; id < 9; id += 2)
+        CHECK(c.answers[id].content == "slow");
+    for (std::uint32_t id = 13; id < 100; id += 2) {
+        c.ask(id, asking("GET", "/quick"));
+        CHECK(c.answers[id].content == "quick");
+    }
+    CHECK(c.goaway() == -1);
+    CHECK(c.metrics().requests == 4 + 44);
+}
+
+TEST_CASE("http2: streams too many are refused before the settings were acknowledged, too") {
+    http2_client c(slow_and_quick(), few(2), false);
+    std::string all = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + make_frame(settings_frame, 0, 0);
+    for (std::uint32_t id = 1; id < 9; id += 2)
+        all +=
+            make_frame(headers_frame, end_headers | end_stream, id, encode(asking("GET", "/slow")));
+    c.send(all);
+    CHECK(c.answers[5].reset == 7);
+    CHECK(c.answers[7].reset == 7);
+    c.advance(1s);
+    CHECK(c.answers[3].content == "slow");
+    CHECK(c.goaway() == -1);
+}
+
+TEST_CASE("http2: streams that are given up make room for others") {
+    http2_client c(slow_and_quick(), few(2));
+    std::uint32_t id = 1;
+    for (; id < 200; id += 2) {
+        c.ask(id, asking("GET", "/slow"));
+        c.reset(id);
+    }
+    for (; id < 400; id += 2) // of one that is malformed the end is the server's
+        c.ask(id, asking("GET", "/quick", {{"Upper", "x"}}));
+    c.ask(id, asking("GET", "/quick"));
+    CHECK(c.answers[id].content == "quick");
+    CHECK(c.goaway() == -1);
+}
+
+TEST_CASE("http2: streams too many without end are too many") {
+    http2_client c(slow_and_quick(), few(2));
+    for (std::uint32_t id = 1; id < 3'000 && c.goaway() == -1; id += 2)
+        c.ask(id, asking("GET", "/slow"));
+    CHECK(c.goaway() == 11);
+    http2_client mute(slow_and_quick(), few(2));
+    mute.stream().set_room(0); // it takes nothing
+    std::string all;
+    for (std::uint32_t id = 1; id < 3'000; id += 2)
+        all +=
+            make_frame(headers_frame, end_headers | end_stream, id, encode(asking("GET", "/slow")));
+    mute.stream().send(all);
+    mute.go_on();
+    mute.stream().set_room(1'000'000);
+    mute.go_on();
+    mute.receive();
+    CHECK(mute.goaway() == 11);
+}
+
+} // namespace
+} // namespace rota::http
