@@ -51,8 +51,10 @@ void answer_fields::add_lines(std::string_view lines) {
 }
 
 void answer_fields::add_head(const response& answer) {
+    add_status(answer.takes_over() ? 200 : answer.status());
+    if (!answer.headers().has_date())
+        add_lines(date_line());
     if (answer.takes_over()) {
-        add_status(200);
         std::string_view lines = answer.headers().wire();
         while (!lines.empty()) {
             const std::size_t size = lines.find("\r\n") + 2;
@@ -62,9 +64,6 @@ void answer_fields::add_head(const response& answer) {
         }
         return;
     }
-    add_status(answer.status());
-    if (!answer.headers().has_date())
-        add_lines(date_line());
     add_lines(answer.headers().wire());
     if (status_has_no_content(answer.status()))
         return;

@@ -448,6 +448,7 @@ TEST_CASE("http2: another protocol takes a stream over") {
     c.ask(1, asked, false);
     CHECK(c.answers[1].get(":status") == "200");
     CHECK(c.answers[1].get("upgrade").empty());
+    CHECK_FALSE(c.answers[1].get("date").empty());
     CHECK(c.metrics().connections_taken_over == 1);
     CHECK_FALSE(captured.expired());
     c.content(1, "hel");
