@@ -83,8 +83,7 @@ void append_combined(std::string& to, const access_entry& entry, std::time_t now
     } else {
         to.append(entry.method).append(1, ' ');
         append_plain(to, entry.target, max, true);
-        if (entry.asked != nullptr)
-            to.append(1, ' ').append(entry.protocol);
+        to.append(1, ' ').append(entry.protocol);
     }
     to.append("\" ").append(std::to_string(entry.status));
     to.append(1, ' ').append(std::to_string(entry.bytes_sent)).append(1, ' ');
@@ -214,10 +213,10 @@ void append_json(std::string& to, const access_entry& entry,
     line.number("status", entry.status);
     line.number("bytes", static_cast<std::int64_t>(entry.bytes_sent));
     line.number("duration_us", entry.took.count());
-    if (entry.asked != nullptr) {
+    if (!entry.method.empty())
         line.text("protocol", entry.protocol);
+    if (entry.asked != nullptr)
         append_request(line, *entry.asked);
-    }
     line.end();
 }
 

@@ -150,11 +150,13 @@ void request_fields::finish(bool more) {
         show_upgrade();
     head_.base = text_.data();
     const auto known = parse_method(head_.text(method_));
-    if (known)
+    if (known) {
         head_.method = extended_connect() ? method::get : *known;
-    else
+        finish_target();
+    } else {
         refuse(501, "unknown method");
-    finish_target();
+        finish_origin(head_.text(path_)); // says whose error page tells of it
+    }
     head_.chunked = more && !head_.has_content_length && !extended_connect();
     if (head_.form == target_form::authority)
         head_.chunked = false;

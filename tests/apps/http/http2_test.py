@@ -421,5 +421,34 @@ def test_access_log(program, options):
         server.wait_for(r'"GET /plaintext" 200 \d+ bytes \d+ us HTTP/1\.1\n')
 
 
+def test_the_log_of_what_was_refused(program, options):
+    with tempfile.TemporaryDirectory(prefix="rota-test-") as folder:
+        log = Path(folder) / "access.log"
+        with RotaHttp(program, "--access-log-file", log, *options) as server:
+            with server.connect() as raw:
+                client = Http2(raw)
+                equal(client.get("/plaintext", method="BREW")[0], 501, "an unknown method")
+                large = request_of(client, *((name, "x" * 9_000) for name in "abcd"))
+                client.send(frame(HEADERS, 1, 3, large[:16_384])
+                            + frame(CONTINUATION, 0, 3, large[16_384:32_768])
+                            + frame(CONTINUATION, 4, 3, large[32_768:]))
+                client.until(lambda: 3 in client.ended)
+                equal(client.status[3], 431, "too large")
+                client.next = 5
+                for host, status in (("localhost", 400), ("localhost:1", 501)):
+                    client.send(frame(HEADERS, 5, client.next, client.encode(
+                        [(":method", "CONNECT"), (":authority", host)])))
+                    client.next += 2
+                    client.until(lambda: client.next - 2 in client.ended)
+                    equal(client.status[client.next - 2], status, host)
+                equal(client.get("/plaintext")[0], 200, "the others go on")
+                equal(client.goaways, [], "and their connection")
+        said = [re.search('"(.*?)" ([0-9]+) ', line).groups()
+                for line in log.read_text().splitlines()]
+        equal(said, [("-", "501"), ("GET /plaintext HTTP/2", "431"),
+                     ("CONNECT localhost HTTP/2", "400"), ("CONNECT localhost:1 HTTP/2", "501"),
+                     ("GET /plaintext HTTP/2", "200")], "the log")
+
+
 if __name__ == "__main__":
     run_tests(globals(), sys.argv[1], sys.argv[2:])

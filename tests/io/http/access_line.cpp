@@ -59,6 +59,10 @@ TEST_CASE("combined") {
     append_access_line(unread, {"192.0.2.1:1", "", "", 400, 99, 5us, "", nullptr}, combined, now,
                        10);
     CHECK(unread == "192.0.2.1 - - [24/Nov/2026:17:00:00 +0000] \"-\" 400 99 \"-\" \"-\"\n");
+    unread.clear();
+    append_access_line(unread, {"192.0.2.1:1", "GET", "/a", 431, 99, 5us, "HTTP/2", nullptr},
+                       combined, now, 10);
+    CHECK(unread.find("] \"GET /a HTTP/2\" 431 99 \"-\" \"-\"\n") != std::string::npos);
 }
 
 TEST_CASE("nothing that a client sends becomes a field or a line of combined") {
@@ -87,6 +91,9 @@ TEST_CASE("JSON") {
     append_access_line(unread, {"p", "", "", 400, 99, 5us, "", nullptr}, json, now, 10);
     CHECK(unread == "{\"time\":\"2026-11-24T17:00:00.123Z\",\"peer\":\"p\",\"status\":400,"
                     "\"bytes\":99,\"duration_us\":5}\n");
+    unread.clear();
+    append_access_line(unread, {"p", "GET", "/a", 431, 99, 5us, "HTTP/2", nullptr}, json, now, 10);
+    CHECK(unread.find("\"duration_us\":5,\"protocol\":\"HTTP/2\"}\n") != std::string::npos);
 }
 
 TEST_CASE("what a client sends is a text of JSON, also if it is no UTF-8") {
