@@ -65,6 +65,27 @@ def test_resets(program):
         server.check_memory(MEMORY_MAX)
 
 
+def test_streams_beyond_the_limit(program):
+    """Each is refused, for a while; those within it go on."""
+    with RotaHttp(program) as server:
+        ask = Http2.request_of("/sleep/700")
+        with server.connect() as raw:
+            client = Http2(raw)
+            client.ping()
+            for stream in range(1, 259, 2):
+                client.ask(stream, "/sleep/700")
+            equal(client.error_of(257), 7, "the 129th")
+            client.until(lambda: len(client.ended) == 128)
+            equal(set(client.status.values()), {200}, "the others")
+            equal(client.goaways, [], "and their connection")
+        with server.connect() as raw:
+            client = Http2(raw)
+            client.send(b"".join(frame(HEADERS, END_HEADERS | END_STREAM, stream, ask)
+                                 for stream in range(1, 4_000, 2)))
+            equal(client.ends_with(), CALM, "refused again and again")
+        server.check_memory(MEMORY_MAX)
+
+
 def test_header_sections(program):
     with RotaHttp(program) as server:
         start = frame(HEADERS, END_STREAM, 1, Http2.request_of("/plaintext"))

@@ -255,9 +255,11 @@ void connection::on_closed(engine_stream* of) {
     note(one);
 }
 
-void connection::on_provoked_reset() noexcept {
-    if (const auto found = watch_.reset(home_.turn_time()))
+bool connection::on_provoked_reset() noexcept {
+    const auto found = watch_.reset(home_.turn_time());
+    if (found)
         fault_ = found;
+    return !found;
 }
 
 // --- Streams ---

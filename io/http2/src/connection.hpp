@@ -64,7 +64,7 @@ private:
     void on_content_end(engine_stream* of) override;
     void on_sent(engine_stream* of, std::size_t bytes, bool last) noexcept override;
     void on_closed(engine_stream* of) override;
-    void on_provoked_reset() noexcept override;
+    bool on_provoked_reset() noexcept override;
 
     // -- streams
     void note(request_stream& one) noexcept;

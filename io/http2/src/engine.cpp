@@ -17,8 +17,13 @@ namespace {
 constexpr std::size_t default_window = 65'535;
 
 /// nghttp2 ends the connection for a stream too many, where RFC 9113 section 5.1.2 has that stream
-/// refused. So it knows of no limit; the engine counts, and the settings are written with its own.
-constexpr std::uint32_t no_limit = 0x7fffffff;
+/// refused. So it is told of more, the engine counts, and the settings are written with its limit.
+/// What is more is for those that are refused and have not been told, and for idle ones that have a
+/// priority (RFC 9218 section 7.1).
+std::uint32_t limit_of_nghttp2(std::uint32_t streams_max) noexcept {
+    constexpr std::uint32_t more = 1'024;
+    return std::min(streams_max, std::numeric_limits<std::uint32_t>::max() - more) + more;
+}
 
 struct option_end {
     void operator()(nghttp2_option* of) const noexcept { nghttp2_option_del(of); }
@@ -105,7 +110,8 @@ engine::engine(engine_events& events, const server_limits& limits)
 
 void engine::submit_settings(const server_limits& limits) {
     const std::array settings{
-        nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, no_limit}, // put_limit()
+        nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, // see put_limit()
+                               limit_of_nghttp2(streams_max_)},
         nghttp2_settings_entry{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
                                limits.http2.stream_window_bytes},
         nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,

@@ -56,8 +56,8 @@ public:
     virtual void on_sent(engine_stream* of, std::size_t bytes, bool last) noexcept = 0;
     /// It is over: by both ends, or by one that gave it up. The engine knows it no more.
     virtual void on_closed(engine_stream* of) = 0;
-    /// A stream is given up for something that the client did.
-    virtual void on_provoked_reset() noexcept = 0;
+    /// A stream is given up for something that the client did. False: too many of them are.
+    virtual bool on_provoked_reset() noexcept = 0;
 
 protected:
     ~engine_events() = default;

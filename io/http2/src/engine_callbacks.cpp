@@ -56,8 +56,10 @@ struct engine::callbacks {
         return guarded(self, [&] {
             if (++self.streams_ > self.streams_max_) {
                 self.reset(frame->hd.stream_id, error_code::refused_stream);
-                self.events_.on_provoked_reset();
-                return 0;
+                if (self.events_.on_provoked_reset())
+                    return 0;
+                self.found_ = fault{error_code::enhance_your_calm, "too many streams at once"};
+                return static_cast<int>(NGHTTP2_ERR_CALLBACK_FAILURE);
             }
             engine_stream* const made = self.events_.on_begin(frame->hd.stream_id);
             nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, made);
@@ -150,7 +152,7 @@ struct engine::callbacks {
         constexpr std::size_t head_size = 9;
         if (frame->hd.type == NGHTTP2_RST_STREAM) {
             if (is_clients_fault(frame->rst_stream.error_code))
-                self.events_.on_provoked_reset();
+                static_cast<void>(self.events_.on_provoked_reset());
             // A window that SETTINGS have made too large, and content beyond a window (RFC 9113
             // sections 6.9.2 and 6.9.1): nghttp2 is content to reset the stream.
             if (frame->rst_stream.error_code == NGHTTP2_FLOW_CONTROL_ERROR &&

@@ -106,5 +106,16 @@ TEST_CASE("http2: streams too many without end are too many") {
     CHECK(mute.goaway() == 11);
 }
 
+TEST_CASE("http2: streams that have not begun may have a priority beside as many as there may be") {
+    http2_client c(slow_and_quick(), few(2));
+    c.ask(1, asking("GET", "/slow"));
+    c.ask(3, asking("GET", "/slow"));
+    for (std::uint32_t id = 5; id < 2'000; id += 2)
+        c.send(make_frame(0x10, 0, 0, number(id) + "u=1"));
+    c.advance(1s);
+    CHECK(c.answers[3].content == "slow");
+    CHECK(c.goaway() == -1);
+}
+
 } // namespace
 } // namespace rota::http
