@@ -266,6 +266,25 @@ TEST_CASE("with the time at hand the budget ends by it, and it is renewed for ea
     }
 }
 
+TEST_CASE("long steps that yield end the turn behind many short ones, too") {
+    budget b;
+    const budget::time_point start{1h};
+    budget::time_point now = start;
+    b.begin_turn(now, budget::time_point::max());
+    const auto yields = [&](std::chrono::microseconds each, int most) {
+        int n = 0;
+        while (n < most && !b.spent()) {
+            now += each;
+            ++n;
+            if (b.count_yield())
+                b.look_at_turn(now, start);
+        }
+        return n;
+    };
+    REQUIRE(yields(1us, 40) == 40);
+    REQUIRE(yields(1ms, 40) <= 4);
+}
+
 TEST_CASE("a turn that has to end ends the step") {
     budget b;
     const budget::time_point now{1h};

@@ -50,10 +50,10 @@ public:
     /// Counts a step that yields, and so may come again in this turn; true if it is time to
     /// look_at_turn().
     [[nodiscard]] bool count_yield() noexcept { return !spent_ && --yields_left_ <= 0; }
-    /// What has come meanwhile is not behind more than `step_max` of such steps, however long each
-    /// of them goes on by itself.
+    /// What has come meanwhile is not behind more than `step_max` of such steps, or four of them,
+    /// however long each of them goes on by itself.
     void look_at_turn(time_point now, time_point begun) noexcept {
-        yields_ = now - looked_ > costly ? 1 : at_most(2 * yields_, chunk_max);
+        yields_ = now - looked_ > costly ? 1 : at_most(2 * yields_, yields_max);
         yields_left_ = yields_;
         looked_ = now;
         spent_ = now >= at_most(begun + step_max, until_);
@@ -70,6 +70,7 @@ private:
     }
 
     static constexpr int chunk_max = 16;
+    static constexpr int yields_max = 4;
     static constexpr std::chrono::microseconds costly{50};
     static constexpr time_point unset = time_point::min();
 
