@@ -159,14 +159,15 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
             co_await answer_control();
         } else if (step.what == message_reader::found::failed) {
             co_await fail(reader_.fault());
-        } else if (close_sent_) { // what comes behind our goodbye is dropped
-            reader_.forget_content();
-        } else if (step.what == message_reader::found::message) {
-            co_return show(true);
-        } else if (!whole && !reader_.content().empty()) {
-            co_return show(false);
-        } else if (step.what == message_reader::found::busy) {
-            co_await yield();
+        } else {
+            if (close_sent_) // what comes behind our goodbye is dropped
+                reader_.forget_content();
+            else if (step.what == message_reader::found::message)
+                co_return show(true);
+            else if (!whole && !reader_.content().empty())
+                co_return show(false);
+            if (step.what == message_reader::found::busy)
+                co_await yield();
         }
     }
     reader_.release();
