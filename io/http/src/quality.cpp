@@ -11,6 +11,7 @@ namespace {
 using fields::iequals;
 
 constexpr std::size_t elements_max = 100;
+constexpr std::size_t codings_max = 1'000;
 
 /// "1", "0.5", "1.000": in thousandths; nothing for what is no weight.
 std::optional<int> parse_quality(std::string_view text) noexcept {
@@ -144,9 +145,9 @@ std::optional<std::string_view> preferred_coding(std::optional<std::string_view>
             return 2;
         return element == "*" ? 1 : 0;
     };
-    // All of them count: a refusal may stand behind many names. As it is always goes, but after
-    // all that the client names.
-    return choose(*accept_encoding, std::string_view::npos, offers, match,
+    // A refusal may stand behind many names. As it is always goes, but after all that the client
+    // names.
+    return choose(*accept_encoding, codings_max, offers, match,
                   [](std::string_view offer) { return iequals(offer, "identity") ? 1 : 0; });
 }
 

@@ -122,7 +122,7 @@ def test_several_fields_are_one_list(server):
 
 
 def test_long_lists_count_to_their_end(server):
-    names = ", ".join(f"x{i}" for i in range(1000))
+    names = ", ".join(f"x{i}" for i in range(900))
     equal(ask(server, "/bytes/2000", names + ", identity;q=0").status, 406)
     equal(ask(server, "/bytes/2000", names + ", gzip").coding, "gzip")
 

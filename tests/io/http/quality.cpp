@@ -62,7 +62,7 @@ TEST_CASE("a coding is chosen, and identity unless it is forbidden") {
 
 TEST_CASE("a coding counts wherever it stands in the list") {
     const texts offers{"zstd", "gzip", "identity"};
-    for (const int others : {99, 100, 101, 5'000}) {
+    for (const int others : {99, 100, 101, 600}) {
         std::string list;
         for (int i = 0; i < others; ++i)
             list += "x" + std::to_string(i) + (i % 2 == 0 ? "," : ",,");

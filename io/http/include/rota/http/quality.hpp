@@ -29,7 +29,7 @@ struct weighted {
 [[nodiscard]] std::optional<std::string_view>
 preferred_media_type(std::optional<std::string_view> accept,
                      std::span<const std::string_view> offers);
-/// For Accept-Encoding, of which all elements count, not the first 100 only. "identity" is one of
+/// For Accept-Encoding, of which the first 1,000 elements count. "identity" is one of
 /// the offers if the content can go as it is; it is acceptable, after all that are named, unless
 /// the client says otherwise.
 [[nodiscard]] std::optional<std::string_view>
