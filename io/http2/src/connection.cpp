@@ -241,10 +241,11 @@ void connection::on_content(engine_stream* of, std::string_view piece) {
 
 void connection::on_content_end(engine_stream* of) { stream_of(of).content().end(); }
 
-void connection::on_sent(engine_stream* of, std::size_t bytes, bool last) noexcept {
+void connection::on_sent(engine_stream* of, std::size_t bytes, bool last, bool cut) noexcept {
     request_stream& one = stream_of(of);
     one.sent(bytes, last);
-    watch_.sent(bytes, engine_.is_held_back(one.id()));
+    sent_ += bytes;
+    watch_.sent(bytes, cut);
     if (last)
         note(one);
 }

@@ -62,7 +62,7 @@ private:
     void on_request(engine_stream* of, bool more) override;
     void on_content(engine_stream* of, std::string_view piece) override;
     void on_content_end(engine_stream* of) override;
-    void on_sent(engine_stream* of, std::size_t bytes, bool last) noexcept override;
+    void on_sent(engine_stream* of, std::size_t bytes, bool last, bool cut) noexcept override;
     void on_closed(engine_stream* of) override;
     bool on_provoked_reset() noexcept override;
 
@@ -126,6 +126,7 @@ private:
     time_point section_since_; // a header section
     std::uint64_t sections_ = 0;
     std::uint64_t requests_ = 0;
+    std::uint64_t sent_ = 0;           // of answers
     time_point answered_;              // the last that was answered at once
     std::optional<time_point> end_at_; // of a drain: the last word
     bool draining_ = false;

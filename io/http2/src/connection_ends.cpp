@@ -151,7 +151,7 @@ void connection::look_at_streams(time_point now) {
     for (const auto& one : open_) {
         if (one->drop_until && now >= *one->drop_until && !one->closed()) {
             engine_.reset(one->id(), error_code::no_error);
-        } else if (one->stalls(now)) {
+        } else if (one->stalls(now, sent_)) {
             ++stalls;
             engine_.reset(one->id(), error_code::enhance_your_calm);
         }

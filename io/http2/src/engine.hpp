@@ -53,7 +53,7 @@ public:
     /// Nothing follows from the client.
     virtual void on_content_end(engine_stream* of) = 0;
     /// So many bytes of it have been written, frames and all; `last`: and that was the end.
-    virtual void on_sent(engine_stream* of, std::size_t bytes, bool last) noexcept = 0;
+    virtual void on_sent(engine_stream* of, std::size_t bytes, bool last, bool cut) noexcept = 0;
     /// It is over: by both ends, or by one that gave it up. The engine knows it no more.
     virtual void on_closed(engine_stream* of) = 0;
     /// A stream is given up for something that the client did. False: too many of them are.

@@ -16,8 +16,8 @@ std::string_view text_of(const std::uint8_t* bytes, std::size_t size) noexcept {
     return {reinterpret_cast<const char*>(bytes), size};
 }
 
-/// Whether a stream that ends so has been given up for what the client did. What is refused has
-/// been counted already: else there could be any number of streams that wait for their end.
+/// Whether a stream that ends so has been given up for what the client did. One that is refused was
+/// counted when it began: until it is told so it takes memory.
 bool is_clients_fault(std::uint32_t code) noexcept {
     switch (static_cast<error_code>(code)) {
     case error_code::protocol_error:
@@ -113,11 +113,17 @@ struct engine::callbacks {
         });
     }
 
-    /// Of a frame for which nghttp2 resets its stream.
-    static int on_invalid_frame(nghttp2_session* /*session*/, const nghttp2_frame* frame,
-                                int /*error*/, void* user) noexcept {
+    /// Of a frame for which nghttp2 resets its stream. It refuses streams by itself, without end,
+    /// where the client has not acknowledged the settings and so many have been refused before.
+    static int on_invalid_frame(nghttp2_session* /*session*/, const nghttp2_frame* frame, int error,
+                                void* user) noexcept {
+        engine& self = of(user);
+        if (error == NGHTTP2_ERR_REFUSED_STREAM) {
+            self.found_ = fault{error_code::enhance_your_calm, "too many streams at once"};
+            return NGHTTP2_ERR_CALLBACK_FAILURE;
+        }
         if (frame->hd.type == NGHTTP2_WINDOW_UPDATE)
-            ++of(user).windows_too_large_;
+            ++self.windows_too_large_;
         return 0;
     }
 
@@ -147,7 +153,8 @@ struct engine::callbacks {
         });
     }
 
-    static int on_sent(nghttp2_session* session, const nghttp2_frame* frame, void* user) noexcept {
+    static int on_sent(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+                       void* user) noexcept {
         engine& self = of(user);
         constexpr std::size_t head_size = 9;
         if (frame->hd.type == NGHTTP2_RST_STREAM) {
@@ -171,9 +178,10 @@ struct engine::callbacks {
         engine_stream* const stream = self.find(frame->hd.stream_id);
         if (stream == nullptr)
             return 0;
-        static_cast<void>(session);
         const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-        self.events_.on_sent(stream, frame->hd.length + head_size, last);
+        const bool cut =
+            frame->hd.type == NGHTTP2_DATA && !last && self.is_held_back(frame->hd.stream_id);
+        self.events_.on_sent(stream, frame->hd.length + head_size, last, cut);
         return 0;
     }
 

@@ -70,6 +70,7 @@ std::optional<fault> frame_watch::reset(time_point now) noexcept {
 std::size_t frame_watch::wanted() const noexcept { return header_size + peek_; }
 
 frame_watch::result frame_watch::look(std::string_view bytes, time_point now) {
+    known_ = highest_;
     std::size_t at = 0;
     while (at < bytes.size()) {
         if (preface_left_ > 0) {
@@ -198,9 +199,12 @@ void frame_watch::note_begin() {
     if ((now_.flags & end_stream) != 0)
         return;
     if (not_ended_.size() >= std::size_t{limits_.streams_max} + given_up_max) {
-        const auto given_up = std::find_if(not_ended_.begin(), not_ended_.end(),
-                                           [this](auto id) { return !streams_.is_open(id); });
-        not_ended_.erase(given_up == not_ended_.end() ? not_ended_.begin() : given_up);
+        const auto given_up = std::find_if(not_ended_.begin(), not_ended_.end(), [this](auto id) {
+            return id <= known_ && !streams_.is_open(id);
+        });
+        if (given_up == not_ended_.end())
+            return; // it is one too many, and refused
+        not_ended_.erase(given_up);
     }
     not_ended_.push_back(now_.stream);
 }

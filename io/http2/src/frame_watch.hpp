@@ -116,6 +116,7 @@ private:
     std::array<std::uint32_t, 64> begun_{};
     std::size_t begun_next_ = 0;
     std::uint32_t highest_ = 0;
+    std::uint32_t known_ = 0; // the highest that its reader knows of
     flood_meter resets_;
     flood_meter idle_frames_;
     std::uint64_t earned_bytes_ = 0;

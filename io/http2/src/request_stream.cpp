@@ -205,19 +205,24 @@ void request_stream::sent(std::size_t bytes, bool last) noexcept {
     end_sent_ = end_sent_ || last;
 }
 
-bool request_stream::stalls(responder::time_point now) noexcept {
+bool request_stream::stalls(responder::time_point now, std::uint64_t sent_by_all) noexcept {
     // nghttp2 sends nothing of content without a window, not even that it has ended.
     const bool waits = has_content_ && !end_sent_ && (last_ || unsent() > 0);
     if (closed_ || !waits || !place_.by.is_held_back(id_)) {
         patience_.reset();
         return false;
     }
+    // Where it is the connection's window that is used up others may go first.
+    const std::uint64_t own = sent_ - std::exchange(seen_, sent_);
+    const std::uint64_t all = sent_by_all - std::exchange(seen_of_all_, sent_by_all);
     if (!patience_) {
-        patience_.emplace(place_.limits.send_timeout, now, sent_);
+        taken_ = 0;
+        patience_.emplace(place_.limits.send_timeout, now, taken_);
         return false;
     }
+    taken_ += place_.by.is_connection_held_back() ? all : own;
     return patience_->look(place_.limits.send_timeout, place_.limits.send_rate_min_bytes_per_s, now,
-                           sent_) <= io::send_patience::duration::zero();
+                           taken_) <= io::send_patience::duration::zero();
 }
 
 } // namespace rota::http::h2

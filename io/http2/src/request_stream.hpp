@@ -96,8 +96,9 @@ public:
     [[nodiscard]] bool busy() const noexcept { return busy_; }
     /// All of its answer has left.
     [[nodiscard]] bool answered() const noexcept { return end_sent_; }
-    /// Whether it waits for its client to open a window, for too long. Asked now and then.
-    [[nodiscard]] bool stalls(responder::time_point now) noexcept;
+    /// Whether it waits for its client to open a window, for too long. Asked now and then; all
+    /// streams of the connection together have sent so many bytes.
+    [[nodiscard]] bool stalls(responder::time_point now, std::uint64_t sent_by_all) noexcept;
     /// What has not been sent of what there is.
     [[nodiscard]] std::size_t unsent() const noexcept {
         return external_.size() + kept_.size() - kept_from_ + (file_ ? file_->size : 0);
@@ -180,6 +181,10 @@ private:
     std::uint64_t written_ = 0;
     std::uint64_t sent_ = 0;
     std::optional<io::send_patience> patience_;
+    // While it has that: what has gone on meanwhile, by what it knew when it was asked last.
+    std::uint64_t taken_ = 0;
+    std::uint64_t seen_ = 0;
+    std::uint64_t seen_of_all_ = 0;
     bool last_ = false;        // nothing follows what there is
     bool has_content_ = false; // which windows may keep back, or its end
     bool end_sent_ = false;

@@ -106,6 +106,23 @@ TEST_CASE("http2: streams too many without end are too many") {
     CHECK(mute.goaway() == 11);
 }
 
+TEST_CASE("http2: streams too many that nobody is told of are too many") {
+    server_limits limits = few(2);
+    limits.http2.resets_burst = 100'000;
+    http2_client mute(slow_and_quick(), limits, false);
+    mute.stream().set_room(0); // it takes nothing, and acknowledges no settings
+    std::string all = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + make_frame(settings_frame, 0, 0, "");
+    for (std::uint32_t id = 1; id < 6'000; id += 2)
+        all +=
+            make_frame(headers_frame, end_headers | end_stream, id, encode(asking("GET", "/slow")));
+    mute.stream().send(all);
+    mute.go_on();
+    mute.stream().set_room(1'000'000);
+    mute.go_on();
+    mute.receive();
+    CHECK(mute.goaway() == 11);
+}
+
 TEST_CASE("http2: streams that have not begun may have a priority beside as many as there may be") {
     http2_client c(slow_and_quick(), few(2));
     c.ask(1, asking("GET", "/slow"));

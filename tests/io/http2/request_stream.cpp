@@ -124,6 +124,23 @@ TEST_CASE("http2: a window of the connection keeps ends back, but not for ever")
     CHECK(c.goaway() == 11);
 }
 
+TEST_CASE("http2: who waits for others of its connection does not stand still") {
+    router made = streamed();
+    made.get("/large", [] { return response::text(std::string(10'000'000, 'x')); });
+    http2_client c(std::move(made));
+    c.ask(1, asking("GET", "/large"));
+    c.ask(3, asking("GET", "/sum"));
+    for (int i = 0; i < 100; ++i) {
+        c.advance(2s);
+        c.open_window(1, 1'000);
+        c.open_window(0, 1'000);
+    }
+    CHECK(c.goaway() == -1);
+    CHECK(c.answers[3].reset == ~0U);
+    c.advance(90s);
+    CHECK(c.goaway() == 11);
+}
+
 TEST_CASE("http2: both windows may be opened again for each frame, but not bit by bit") {
     router made;
     made.get("/few", [] { return response::text("few"); }).get("/many", [] {
