@@ -40,6 +40,21 @@ private:
 /// Whether `text` is a URL that libpq understands. It may hold a password: not to be logged.
 [[nodiscard]] bool is_postgres_url(const std::string& text);
 
+/// That a server which does not answer is not waited for any longer, since the program is about to
+/// end. It passes after some seconds, should the program go on. Any thread.
+class postgres_haste {
+public:
+    void begin() noexcept { until_ = (clock::now() + lasts).time_since_epoch().count(); }
+    [[nodiscard]] bool is_on() const noexcept {
+        return clock::now().time_since_epoch().count() < until_;
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+    static constexpr std::chrono::seconds lasts{5};
+    std::atomic<clock::rep> until_ = 0;
+};
+
 /// A connection to a server that speaks PostgreSQL's protocol, in pipeline mode: send() as many
 /// statements as are known, then flush() or sync() for all that they gave. libpq, in non-blocking
 /// mode; its socket is awaited by the reactor. The one place, with postgres_values, that knows the
@@ -48,8 +63,9 @@ class postgres_connection {
 public:
     using milliseconds = std::chrono::milliseconds;
 
-    /// Opens nothing yet. `on` outlives it.
-    postgres_connection(rota::io::context& on, std::string url);
+    /// Opens nothing yet. `on` and `haste`, if there is one, outlive it.
+    postgres_connection(rota::io::context& on, std::string url,
+                        const postgres_haste* haste = nullptr);
     postgres_connection(const postgres_connection&) = delete;
     postgres_connection& operator=(const postgres_connection&) = delete;
     ~postgres_connection();
@@ -68,8 +84,6 @@ public:
     }
     /// By when it has to have answered everything that it is asked from now on.
     void set_deadline(std::chrono::steady_clock::time_point until) noexcept { deadline_ = until; }
-    /// While it is so the server is not waited for longer than a second. Any thread.
-    void set_hurried(bool value) noexcept { hurried_ = value; }
 
     /// Adds a statement that has been prepared. What is sent waits for flush() or sync(). These
     /// throw connection_lost.
@@ -110,10 +124,10 @@ private:
 
     rota::io::context& on_;
     const std::string url_;
+    const postgres_haste* const haste_;
     std::unique_ptr<pg_conn, finish> handle_;
     milliseconds patience_{30'000};
     std::optional<std::chrono::steady_clock::time_point> deadline_; // none: patience_ for each
-    std::atomic<bool> hurried_ = false;
     std::size_t expected_ = 0;   // results of statements that have been sent
     bool inside_result_ = false; // what follows is the end of a statement's results
 };

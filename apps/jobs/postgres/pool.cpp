@@ -41,7 +41,6 @@ postgres_pool::postgres_pool(rota::io::context& on, std::string url, options how
       tokens_(how_.limits.tokens_max) {
     serving_ = std::max<std::size_t>(how_.connections, 1);
     routines_.reserve(serving_);
-    hands_.reserve(serving_);
     try {
         for (std::size_t i = 0, count = serving_; i < count; ++i)
             routines_.push_back(on_.workers().spawn(serve(i), {.name = "job store connection"}));
@@ -52,6 +51,7 @@ postgres_pool::postgres_pool(rota::io::context& on, std::string url, options how
 }
 
 postgres_pool::~postgres_pool() {
+    haste_.begin();
     {
         std::unique_lock guard(lock_);
         ending_ = true;
@@ -98,38 +98,10 @@ bool postgres_pool::withdraw(const store_step& what, bool ends) noexcept {
     auto& kind = waiting_[static_cast<std::size_t>(kind_of(what.what()))];
     if (std::erase_if(kind, [&](const entry& e) { return e.step.call == &what; }) != 0)
         return true;
-    for (const hand& each : hands_) {
-        const auto step = std::ranges::find(each.steps, &what, &postgres_step::call);
-        if (!ends || step == each.steps.end())
-            continue;
-        step->left = true;
-        if (std::ranges::all_of(each.steps, &postgres_step::left))
-            each.over->set_hurried(true);
-    }
+    if (ends)
+        haste_.begin();
     return false;
 }
-
-/// For as long as it lives a connection has these steps in hand.
-class postgres_pool::in_hand {
-public:
-    in_hand(postgres_pool& of, postgres_connection& over, std::span<postgres_step> steps)
-        : of_(of), over_(over) {
-        const std::lock_guard guard(of_.lock_);
-        over_.set_hurried(false);
-        of_.hands_.push_back({&over_, steps});
-    }
-    ~in_hand() {
-        const std::lock_guard guard(of_.lock_);
-        std::erase_if(of_.hands_, [this](const hand& each) { return each.over == &over_; });
-        over_.set_hurried(false);
-    }
-    in_hand(const in_hand&) = delete;
-    in_hand& operator=(const in_hand&) = delete;
-
-private:
-    postgres_pool& of_;
-    postgres_connection& over_;
-};
 
 /// What has waited longest, and what can be done together with it; makes the connection busy.
 postgres_pool::steps postgres_pool::next_batch() {
@@ -162,8 +134,8 @@ void postgres_pool::put_back(steps batch, const std::string& why) noexcept {
         const std::lock_guard guard(lock_);
         for (auto each = batch.rbegin(); each != batch.rend(); ++each) {
             // All connections may have been broken by the same restart of the server.
-            if (++each->broken > static_cast<int>(how_.connections) + 2 || ending_ || each->left ||
-                now >= each->begins_by()) {
+            if (++each->broken > static_cast<int>(how_.connections) + 2 || ending_ ||
+                haste_.is_on() || now >= each->begins_by()) {
                 hopeless.push_back(*each);
             } else {
                 waiting_[static_cast<std::size_t>(each->kind)].push_front({0, *each});
@@ -235,7 +207,7 @@ rota::task<void> postgres_pool::connect(postgres_connection* over) {
 }
 
 rota::task<void> postgres_pool::serve(std::size_t index) {
-    postgres_connection over(on_, url_);
+    postgres_connection over(on_, url_, &haste_);
     const std::int64_t shard = (first_shard_ + static_cast<std::int64_t>(index)) % shards;
     postgres_session session(over, how_.limits, how_.lease_ids, shard, tokens_, tell_);
     try {
@@ -330,7 +302,6 @@ rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_
     bool apart = false;
     bool unknown = false;
     try {
-        const in_hand here(*this, *over, batch);
         co_await session->run(batch);
     } catch (const connection_lost& e) {
         lost = true;

@@ -8,7 +8,6 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,8 +52,8 @@ public:
 
     /// True: done() will be called, on any thread. False: it has not been done because of `error`.
     bool submit(store_step& what, std::exception_ptr& error);
-    /// Takes a step back that has not begun: true, and done() will not be called. One that has is
-    /// not waited for much longer if whoever asked `ends`, and all that have asked with it.
+    /// Takes a step back that has not begun: true, and done() will not be called. If it has, and
+    /// whoever asked `ends`, the server has to answer within a second for a while.
     bool withdraw(const store_step& what, bool ends) noexcept;
 
 private:
@@ -63,12 +62,6 @@ private:
         postgres_step step;
     };
     using steps = std::vector<postgres_step>;
-    /// What a connection has in hand.
-    struct hand {
-        postgres_connection* over;
-        std::span<postgres_step> steps;
-    };
-    class in_hand;
 
     void stop_routines() noexcept;
     rota::task<void> serve(std::size_t index);
@@ -91,6 +84,7 @@ private:
     const postgres_session::teller tell_;
     const std::int64_t first_shard_;
     token_walk tokens_;
+    postgres_haste haste_;
     rota::auto_event work_;  // there may be some, or it is the end
     rota::auto_event found_; // a connection can be had
 
@@ -98,7 +92,6 @@ private:
     std::array<std::deque<entry>, step_kinds> waiting_; // by their kind
     std::uint64_t next_number_ = 1;
     std::size_t busy_ = 0;      // connections that are at work
-    std::vector<hand> hands_;   // what they are at
     std::size_t connected_ = 0; // of them
     std::size_t serving_ = 0;   // routines that have not ended
     bool led_ = false;          // while there is none, one of them tries

@@ -25,8 +25,7 @@ struct postgres_step {
     std::size_t weight;
     /// By when it is to be answered, whatever the server does.
     time_point until = std::chrono::steady_clock::now() + step_limit;
-    int broken = 0;    ///< how many connections have broken with it
-    bool left = false; ///< whoever asked for it is about to end
+    int broken = 0; ///< how many connections have broken with it
 
     /// Until when it can be begun, or tried again.
     [[nodiscard]] time_point begins_by() const noexcept { return until - step_needs; }
