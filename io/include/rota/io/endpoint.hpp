@@ -43,8 +43,8 @@ public:
     [[nodiscard]] std::uint16_t port() const noexcept;
     /// The path of a Unix socket that has a name in the file system, else empty.
     [[nodiscard]] std::string file_path() const;
-    /// As parse() takes it; but a word of a log, whatever it is: in the name of a Unix socket,
-    /// which a client may have chosen, '"', '\' and what is not visible ASCII are \xNN.
+    /// As parse() takes it, but for some names of Unix sockets: a client may have chosen them, so
+    /// '"', '\' and what is not visible ASCII are \xNN, and it is one word of a log.
     [[nodiscard]] std::string to_string() const;
 
 private:
