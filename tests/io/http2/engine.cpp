@@ -87,22 +87,27 @@ TEST_CASE("http2: streams that are given up make room for others") {
     CHECK(c.goaway() == -1);
 }
 
+/// Streams of so many ids at once, behind `first`, from a client that takes nothing until all of
+/// them have been read.
+void ask_unseen(http2_client& c, std::uint32_t ids, std::string first = {}) {
+    c.stream().set_room(0);
+    for (std::uint32_t id = 1; id < ids; id += 2)
+        first +=
+            make_frame(headers_frame, end_headers | end_stream, id, encode(asking("GET", "/slow")));
+    c.stream().send(first);
+    c.go_on();
+    c.stream().set_room(1'000'000);
+    c.go_on();
+    c.receive();
+}
+
 TEST_CASE("http2: streams too many without end are too many") {
     http2_client c(slow_and_quick(), few(2));
     for (std::uint32_t id = 1; id < 3'000 && c.goaway() == -1; id += 2)
         c.ask(id, asking("GET", "/slow"));
     CHECK(c.goaway() == 11);
     http2_client mute(slow_and_quick(), few(2));
-    mute.stream().set_room(0); // it takes nothing
-    std::string all;
-    for (std::uint32_t id = 1; id < 3'000; id += 2)
-        all +=
-            make_frame(headers_frame, end_headers | end_stream, id, encode(asking("GET", "/slow")));
-    mute.stream().send(all);
-    mute.go_on();
-    mute.stream().set_room(1'000'000);
-    mute.go_on();
-    mute.receive();
+    ask_unseen(mute, 3'000);
     CHECK(mute.goaway() == 11);
 }
 
@@ -110,16 +115,9 @@ TEST_CASE("http2: streams too many that nobody is told of are too many") {
     server_limits limits = few(2);
     limits.http2.resets_burst = 100'000;
     http2_client mute(slow_and_quick(), limits, false);
-    mute.stream().set_room(0); // it takes nothing, and acknowledges no settings
-    std::string all = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + make_frame(settings_frame, 0, 0, "");
-    for (std::uint32_t id = 1; id < 6'000; id += 2)
-        all +=
-            make_frame(headers_frame, end_headers | end_stream, id, encode(asking("GET", "/slow")));
-    mute.stream().send(all);
-    mute.go_on();
-    mute.stream().set_room(1'000'000);
-    mute.go_on();
-    mute.receive();
+    // It acknowledges no settings.
+    ask_unseen(mute, 6'000,
+               "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + make_frame(settings_frame, 0, 0, ""));
     CHECK(mute.goaway() == 11);
 }
 
