@@ -119,9 +119,9 @@ protected:
     /// Takes a step. True: its done() will be called, on any thread. False: it has been done, with
     /// `error` set if it failed, and done() is not called.
     virtual bool submit(store_step& what, std::exception_ptr& error) = 0;
-    /// Takes a step back that has not begun: true, and done() will not be called. Whoever asked for
-    /// it `ends`: what becomes of one that has begun matters less than when.
-    virtual bool withdraw(store_step&, bool /*ends*/) noexcept { return false; }
+    /// Takes a step back that has not begun: true, and done() will not be called. `shuts_down`: the
+    /// routine that waits for it has been stopped, so one that has begun is not to take long.
+    virtual bool withdraw(store_step&, bool /*shuts_down*/) noexcept { return false; }
     /// How long a step waits for its beginning before it has failed; 0: for as long as that takes.
     [[nodiscard]] virtual std::chrono::steady_clock::duration begin_within() const noexcept {
         return {};

@@ -63,8 +63,8 @@ void require_ok(const std::vector<postgres_result>& results) {
 }
 
 postgres_connection::postgres_connection(rota::io::context& on, std::string url,
-                                         const postgres_haste* haste)
-    : on_(on), url_(std::move(url)), haste_(haste) {}
+                                         const postgres_shutdown* shutdown)
+    : on_(on), url_(std::move(url)), shutdown_(shutdown) {}
 
 postgres_connection::~postgres_connection() = default;
 
@@ -156,7 +156,7 @@ rota::task<void> postgres_connection::wait_for_socket(std::uint32_t events,
             close(); // in the middle of something
             throw;
         }
-    } while (!(haste_ != nullptr && haste_->is_on()) && self.home().now() < until);
+    } while (!(shutdown_ != nullptr && shutdown_->is_on()) && self.home().now() < until);
     fail(why);
 }
 

@@ -40,9 +40,9 @@ private:
 /// Whether `text` is a URL that libpq understands. It may hold a password: not to be logged.
 [[nodiscard]] bool is_postgres_url(const std::string& text);
 
-/// That a server which does not answer is not waited for any longer, since the program is about to
-/// end. It passes after some seconds, should the program go on. Any thread.
-class postgres_haste {
+/// Whether the program shuts down, so that a server which does not answer is not waited for. It is
+/// forgotten after some seconds, should the program go on. Any thread.
+class postgres_shutdown {
 public:
     void begin() noexcept { until_ = (clock::now() + lasts).time_since_epoch().count(); }
     [[nodiscard]] bool is_on() const noexcept {
@@ -63,9 +63,9 @@ class postgres_connection {
 public:
     using milliseconds = std::chrono::milliseconds;
 
-    /// Opens nothing yet. `on` and `haste`, if there is one, outlive it.
+    /// Opens nothing yet. `on` and `shutdown`, if there is one, outlive it.
     postgres_connection(rota::io::context& on, std::string url,
-                        const postgres_haste* haste = nullptr);
+                        const postgres_shutdown* shutdown = nullptr);
     postgres_connection(const postgres_connection&) = delete;
     postgres_connection& operator=(const postgres_connection&) = delete;
     ~postgres_connection();
@@ -124,7 +124,7 @@ private:
 
     rota::io::context& on_;
     const std::string url_;
-    const postgres_haste* const haste_;
+    const postgres_shutdown* const shutdown_;
     std::unique_ptr<pg_conn, finish> handle_;
     milliseconds patience_{30'000};
     std::optional<std::chrono::steady_clock::time_point> deadline_; // none: patience_ for each

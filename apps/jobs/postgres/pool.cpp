@@ -51,7 +51,7 @@ postgres_pool::postgres_pool(rota::io::context& on, std::string url, options how
 }
 
 postgres_pool::~postgres_pool() {
-    haste_.begin();
+    shutdown_.begin();
     {
         std::unique_lock guard(lock_);
         ending_ = true;
@@ -93,13 +93,13 @@ bool postgres_pool::submit(store_step& what, std::exception_ptr& error) {
     return true;
 }
 
-bool postgres_pool::withdraw(const store_step& what, bool ends) noexcept {
+bool postgres_pool::withdraw(const store_step& what, bool shuts_down) noexcept {
     const std::lock_guard guard(lock_);
     auto& kind = waiting_[static_cast<std::size_t>(kind_of(what.what()))];
     if (std::erase_if(kind, [&](const entry& e) { return e.step.call == &what; }) != 0)
         return true;
-    if (ends)
-        haste_.begin();
+    if (shuts_down)
+        shutdown_.begin();
     return false;
 }
 
@@ -135,7 +135,7 @@ void postgres_pool::put_back(steps batch, const std::string& why) noexcept {
         for (auto each = batch.rbegin(); each != batch.rend(); ++each) {
             // All connections may have been broken by the same restart of the server.
             if (++each->broken > static_cast<int>(how_.connections) + 2 || ending_ ||
-                haste_.is_on() || now >= each->begins_by()) {
+                shutdown_.is_on() || now >= each->begins_by()) {
                 hopeless.push_back(*each);
             } else {
                 waiting_[static_cast<std::size_t>(each->kind)].push_front({0, *each});
@@ -207,7 +207,7 @@ rota::task<void> postgres_pool::connect(postgres_connection* over) {
 }
 
 rota::task<void> postgres_pool::serve(std::size_t index) {
-    postgres_connection over(on_, url_, &haste_);
+    postgres_connection over(on_, url_, &shutdown_);
     const std::int64_t shard = (first_shard_ + static_cast<std::int64_t>(index)) % shards;
     postgres_session session(over, how_.limits, how_.lease_ids, shard, tokens_, tell_);
     try {

@@ -53,8 +53,8 @@ public:
     /// True: done() will be called, on any thread. False: it has not been done because of `error`.
     bool submit(store_step& what, std::exception_ptr& error);
     /// Takes a step back that has not begun: true, and done() will not be called. If it has, and
-    /// whoever asked `ends`, the server has to answer within a second for a while.
-    bool withdraw(const store_step& what, bool ends) noexcept;
+    /// the program `shuts_down`, the server has a second to answer.
+    bool withdraw(const store_step& what, bool shuts_down) noexcept;
 
 private:
     struct entry {
@@ -84,7 +84,7 @@ private:
     const postgres_session::teller tell_;
     const std::int64_t first_shard_;
     token_walk tokens_;
-    postgres_haste haste_;
+    postgres_shutdown shutdown_;
     rota::auto_event work_;  // there may be some, or it is the end
     rota::auto_event found_; // a connection can be had
 

@@ -25,8 +25,8 @@ bool postgres_store::submit(store_step& what, std::exception_ptr& error) {
     return pool_->submit(what, error);
 }
 
-bool postgres_store::withdraw(store_step& what, bool ends) noexcept {
-    return pool_->withdraw(what, ends);
+bool postgres_store::withdraw(store_step& what, bool shuts_down) noexcept {
+    return pool_->withdraw(what, shuts_down);
 }
 
 std::chrono::steady_clock::duration postgres_store::begin_within() const noexcept {

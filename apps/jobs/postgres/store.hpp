@@ -36,7 +36,7 @@ public:
 
 private:
     bool submit(store_step& what, std::exception_ptr& error) override;
-    bool withdraw(store_step& what, bool ends) noexcept override;
+    bool withdraw(store_step& what, bool shuts_down) noexcept override;
     [[nodiscard]] std::chrono::steady_clock::duration begin_within() const noexcept override;
     void wish(const std::string& queue) noexcept override;
     void told(const std::vector<change>& what) noexcept override;
