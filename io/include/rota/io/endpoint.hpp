@@ -44,7 +44,7 @@ public:
     /// The path of a Unix socket that has a name in the file system, else empty.
     [[nodiscard]] std::string file_path() const;
     /// As parse() takes it, but for some names of Unix sockets: a client may have chosen them, so
-    /// '"', '\' and what is not visible ASCII are \xNN, and it is one word of a log.
+    /// quotes, backslashes and what is not visible ASCII are `\xNN`, and it is one word of a log.
     [[nodiscard]] std::string to_string() const;
 
 private:
