@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <ctime>
 #include <exception>
+#include <memory>
+#include <semaphore>
 #include <utility>
 
 #include <pthread.h>
@@ -18,7 +20,7 @@ namespace rota::io {
 namespace {
 
 /// For the last line of the log; the end does not wait for the reader of it.
-constexpr std::chrono::milliseconds last_line{100};
+constexpr std::chrono::milliseconds last_line{500};
 
 sigset_t ending_signals() noexcept {
     sigset_t set;
@@ -163,10 +165,12 @@ void end_signals::give_up() noexcept {
             t.detach();
     }
     try {
-        std::thread([] {
+        const auto written = std::make_shared<std::binary_semaphore>(0);
+        std::thread([written] {
             log::critical("something does not let go of its thread: the end does not wait for it");
+            written->release();
         }).detach();
-        std::this_thread::sleep_for(last_line);
+        (void)written->try_acquire_for(last_line);
     } catch (const std::exception&) { // no thread to be had
     }
     ::_exit(1);
@@ -189,7 +193,7 @@ void end_signals::listen(const std::stop_token& ending) {
             continue;
         if (number > 0) {
             const bool first = last_moment == clock::time_point::max();
-            last_moment = std::min(last_moment, clock::now() + grace +
+            last_moment = std::min(last_moment, clock::now() + grace - last_line +
                                                     (first ? drain_timeout_ : clock::duration(0)));
             pass_on(number);
         } else if (clock::now() >= last_moment) {
