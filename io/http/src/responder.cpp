@@ -58,7 +58,6 @@ bool responder::try_answer() {
 task<exchange_end> responder::answer() {
     on_.keep_head();
     std::optional<response> answer;
-    std::uint64_t streamed_bytes = 0;
     if (const auto ready = std::exchange(ready_, nullptr)) {
         answer.emplace(std::move(*ready));
     } else {
@@ -81,28 +80,29 @@ task<exchange_end> responder::answer() {
     if (answer->is_file() && !on_.sends_files())
         answer->stream_file();
     if (answer->streamed()) {
-        exchange::streamed done;
+        exchange::delivery done;
         {
             const worker_counters::held counted(place_.counters.requests_in_flight);
             done = co_await on_.stream(&*answer);
         }
-        streamed_bytes = done.bytes;
-        if (done.error) {
-            const http_error what = failure_of(done.error);
-            if (done.begun) {
-                account(*answer, streamed_bytes);
-                co_return exchange_end::cut;
-            }
-            answer.emplace(error_answer(what));
-            add_promised(*answer);
+        const std::optional<http_error> what =
+            done.error ? std::optional(failure_of(done.error)) : std::nullopt;
+        if (!what || done.begun) {
+            account(*answer, done.bytes);
+            co_return what ? exchange_end::cut : exchange_end::answered;
         }
+        answer.emplace(error_answer(*what)); // which is whole
+        add_promised(*answer);
     }
-    // An answer in place of one that could not be streamed is whole.
-    if (!answer->streamed() && !on_.try_send(*answer)) {
-        answer->share_owned(); // so that it can be sent from where it is
-        co_await on_.send(&*answer);
+    if (on_.try_send(*answer)) {
+        account(*answer);
+        co_return exchange_end::answered;
     }
-    account(*answer, streamed_bytes);
+    answer->share_owned(); // so that it can be sent from where it is
+    const exchange::delivery done = co_await on_.send(&*answer);
+    account(*answer, done.bytes);
+    if (done.error)
+        std::rethrow_exception(done.error);
     co_return exchange_end::answered;
 }
 
@@ -129,26 +129,26 @@ response responder::error_answer(const http_error& what) {
     }
 }
 
-void responder::account(const response& answer, std::uint64_t streamed_bytes) {
+void responder::account(const response& answer, std::optional<std::uint64_t> bytes) {
     answered_ = place_.home.now();
     const auto took = answered_ - arrived_;
     place_.counters.count_response(answer.status(), took);
     if (logs())
-        log(answer, streamed_bytes, took);
+        log(answer, bytes, took);
 }
 
-[[gnu::noinline, gnu::cold]] void
-responder::log(const response& answer, std::uint64_t streamed_bytes, time_point::duration took) {
+[[gnu::noinline, gnu::cold]] void responder::log(const response& answer,
+                                                 std::optional<std::uint64_t> bytes,
+                                                 time_point::duration took) {
     const std::string_view target = head_->base != nullptr ? head_->text(head_->target) : "";
     const std::string_view name = target.empty() ? "" : to_string(head_->method);
     const request* const asked = routed_ && request_ ? &*request_ : nullptr;
     const std::string_view peer = asked != nullptr ? asked->peer() : on_.peer();
     const int status = answer.status();
-    std::uint64_t bytes = streamed_bytes;
-    if (!answer.streamed() && head_->method != method::head && !status_has_no_content(status) &&
-        status != 205)
-        bytes = answer.length().value_or(0);
-    place_.hooks->on_access({peer, name, target, status, bytes,
+    const bool sized = !answer.streamed() && head_->method != method::head &&
+                       !status_has_no_content(status) && status != 205;
+    const std::uint64_t all = sized ? answer.length().value_or(0) : 0;
+    place_.hooks->on_access({peer, name, target, status, bytes.value_or(all),
                              std::chrono::duration_cast<std::chrono::microseconds>(took),
                              head_->protocol(), asked});
 }

@@ -117,6 +117,20 @@ task<void> wire::in_time(task<void> writing) {
     }
 }
 
+/// Counts what has been handed over when it fails, too: it may be long, and most of it on its way.
+task<void> wire::counted(task<void> writing, std::uint64_t size) {
+    const io::send_progress before = stream_.progress();
+    try {
+        co_await in_time(std::move(writing));
+    } catch (...) {
+        const io::send_progress now = stream_.progress();
+        const std::uint64_t queued = now.taken + now.left - (before.taken + before.left);
+        count(std::min(queued, size));
+        throw;
+    }
+    count(size);
+}
+
 bool wire::still_takes() {
     const io::send_progress progress = stream_.progress();
     if (progress.left <= 1) { // the end of the stream counts for one
@@ -169,8 +183,7 @@ task<void> wire::send_shared(io::shared_bytes bytes) {
         co_await send();
     const std::size_t size = bytes.size();
     task<void> writing = stream_.write_shared(std::move(bytes));
-    co_await in_time(std::move(writing));
-    count(size);
+    co_await counted(std::move(writing), size);
 }
 
 bool wire::try_send_file(const io::file_slice& content) {
@@ -184,17 +197,8 @@ bool wire::try_send_file(const io::file_slice& content) {
 task<void> wire::send_file(const io::file_slice* content) {
     if (!try_send())
         co_await send();
-    const io::send_progress before = stream_.progress();
     task<void> writing = stream_.write_file(*content);
-    try {
-        co_await in_time(std::move(writing));
-    } catch (...) { // it may be long, and most of it on its way
-        const io::send_progress now = stream_.progress();
-        const std::uint64_t queued = now.taken + now.left - (before.taken + before.left);
-        count(std::min(queued, content->size));
-        throw;
-    }
-    count(content->size);
+    co_await counted(std::move(writing), content->size);
 }
 
 task<void> wire::send_owned(std::string bytes, io::deadline until) {

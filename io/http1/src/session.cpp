@@ -271,25 +271,33 @@ bool session::try_send(const response& answer) {
     return true;
 }
 
-task<void> session::send(const response* answer) {
+task<exchange::delivery> session::send(const response* answer) {
     drop_arrived();
     const content_framing framing = choose_framing(*answer, with_);
     append_head(wire_.pending(), *answer, begin_answer(*answer, framing), framing);
-    if (answer->is_file()) {
-        const io::file_slice& content = answer->file_content();
-        if (sends_content(*answer, with_, framing) && !wire_.try_send_file(content))
-            co_await wire_.send_file(&content);
-        co_return;
-    }
+    delivery done{.error = nullptr, .begun = true};
     if (!sends_content(*answer, with_, framing))
-        co_return;
-    const io::shared_bytes content = answer->shared_content();
-    if (!wire_.try_send_shared(content))
-        co_await wire_.send_shared(content);
+        co_return done;
+    const std::uint64_t before = wire_.written();
+    try {
+        if (answer->is_file()) {
+            const io::file_slice& content = answer->file_content();
+            if (!wire_.try_send_file(content))
+                co_await wire_.send_file(&content);
+        } else {
+            const io::shared_bytes content = answer->shared_content();
+            if (!wire_.try_send_shared(content))
+                co_await wire_.send_shared(content);
+        }
+    } catch (...) {
+        done.error = std::current_exception();
+    }
+    done.bytes = std::max(wire_.sent(), before) - before;
+    co_return done;
 }
 
-task<exchange::streamed> session::stream(response* answer) {
-    streamed done;
+task<exchange::delivery> session::stream(response* answer) {
+    delivery done;
     const content_framing framing = choose_framing(*answer, with_);
     if (!sends_content(*answer, with_, framing)) {
         append_head(wire_.pending(), *answer, begin_answer(*answer, framing), framing);

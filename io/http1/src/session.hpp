@@ -88,8 +88,8 @@ private:
     [[nodiscard]] task<void> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return wire_.broken(); }
     [[nodiscard]] bool try_send(const response& answer) override;
-    [[nodiscard]] task<void> send(const response* answer) override;
-    [[nodiscard]] task<streamed> stream(response* answer) override;
+    [[nodiscard]] task<delivery> send(const response* answer) override;
+    [[nodiscard]] task<delivery> stream(response* answer) override;
     [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
     [[nodiscard]] bool sends_files() const noexcept override { return true; }
 

@@ -133,23 +133,29 @@ bool request_stream::try_send(const response& answer) {
     return true;
 }
 
-task<void> request_stream::send(const response* answer) {
+task<exchange::delivery> request_stream::send(const response* answer) {
     check_open();
+    delivery done{.error = nullptr, .begun = true};
+    last_ = true;
     if (!sends_content(*answer) || answer->body().empty()) {
-        last_ = true;
         submit(*answer, false);
         place_.on.flush();
-        co_return;
+        co_return done;
     }
     external_ = answer->body();
-    last_ = true;
     submit(*answer, true);
-    co_await send_external(answer->body());
+    try {
+        co_await send_external(answer->body());
+    } catch (...) {
+        done.error = std::current_exception();
+    }
+    done.bytes = sent_;
+    co_return done;
 }
 
-task<exchange::streamed> request_stream::stream(response* answer) {
+task<exchange::delivery> request_stream::stream(response* answer) {
     check_open();
-    streamed done;
+    delivery done;
     if (!sends_content(*answer)) {
         last_ = true;
         submit(*answer, false);

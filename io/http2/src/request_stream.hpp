@@ -130,8 +130,8 @@ private:
         return fields_.extended_connect();
     }
     [[nodiscard]] bool try_send(const response& answer) override;
-    [[nodiscard]] task<void> send(const response* answer) override;
-    [[nodiscard]] task<streamed> stream(response* answer) override;
+    [[nodiscard]] task<delivery> send(const response* answer) override;
+    [[nodiscard]] task<delivery> stream(response* answer) override;
     [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
 
     // -- body_writer

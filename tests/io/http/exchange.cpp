@@ -66,13 +66,21 @@ public:
         say(answer.body());
         return true;
     }
-    [[nodiscard]] task<void> send(const response* answer) override {
+    [[nodiscard]] task<delivery> send(const response* answer) override {
         say_head(*answer);
-        co_await write(answer->body());
+        delivery done{.error = nullptr, .begun = true};
+        try {
+            if (head_.method != method::head)
+                co_await write(answer->body());
+        } catch (...) {
+            done.error = std::current_exception();
+        }
+        done.bytes = written_;
+        co_return done;
     }
-    [[nodiscard]] task<streamed> stream(response* answer) override {
+    [[nodiscard]] task<delivery> stream(response* answer) override {
         answer_ = answer;
-        streamed done;
+        delivery done;
         try {
             co_await answer->producer()(*this);
             begin();
@@ -333,6 +341,18 @@ TEST_CASE("the end of a client ends what is at work for it, and is no failure of
     CHECK_THROWS_AS(std::rethrow_exception(serving->error()), std::system_error);
     CHECK(wire.errors.empty());
     CHECK(wire.counters.requests_in_flight.get() == 0);
+}
+
+TEST_CASE("an answer that its client does not wait for is counted, and in the log") {
+    scripted_wire wire(routes());
+    scripted_stream on(method::get, "/large");
+    const routine_ptr serving = wire.begin(on);
+    CHECK(wire.log.empty());
+    on.leave();
+    wire.run();
+    REQUIRE(serving->state() == routine_state::stopped);
+    CHECK_THROWS_AS(std::rethrow_exception(serving->error()), std::system_error);
+    CHECK(wire.log == said{"stream 1: GET /large 200 0"});
 }
 
 TEST_CASE("what stops a wire stops its handlers") {

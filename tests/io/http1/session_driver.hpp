@@ -43,6 +43,7 @@ public:
         hooks_.on_access = [this](const access_entry& entry) {
             log_.push_back(std::string(entry.method) + ' ' + std::string(entry.target) + ' ' +
                            std::to_string(entry.status));
+            content_sent_ = entry.bytes_sent;
         };
         session_control control{draining_.get_token(), &metrics_, &hooks_, "peer", &refusing_};
         control.misdirected = std::move(misdirected);
@@ -93,6 +94,8 @@ public:
     routine& client() noexcept { return *routine_; }
     std::vector<std::string>& errors() noexcept { return errors_; }
     std::vector<std::string>& log() noexcept { return log_; }
+    /// Of the answer that was logged last.
+    [[nodiscard]] std::uint64_t content_sent() const noexcept { return content_sent_; }
     [[nodiscard]] metrics_snapshot metrics() const { return metrics_.read(); }
 
 private:
@@ -104,6 +107,7 @@ private:
     std::atomic<bool> refusing_{false};
     std::vector<std::string> errors_;
     std::vector<std::string> log_;
+    std::uint64_t content_sent_ = 0;
     inline_scheduler scheduler_;
     memory_stream stream_{scheduler_};
     routine_ptr routine_;

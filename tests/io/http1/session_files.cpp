@@ -67,6 +67,8 @@ TEST_CASE("a file that is no more what it was ends the connection") {
     s.exchange(asking("/stale"));
     CHECK(s.stream().aborted());
     CHECK(s.ended());
+    CHECK(s.log() == std::vector<std::string>{"GET /stale 200"});
+    CHECK(s.content_sent() < 11);
 }
 
 TEST_CASE("a client that takes a file too slowly is reset") {
@@ -83,6 +85,8 @@ TEST_CASE("a client that takes a file too slowly is reset") {
     s.advance(std::chrono::seconds(2));
     CHECK(s.stream().aborted());
     CHECK(s.ended());
+    CHECK(s.log() == std::vector<std::string>{"GET /whole 200"});
+    CHECK(s.content_sent() < 500'000);
 }
 
 } // namespace

@@ -252,6 +252,29 @@ TEST_CASE("a session that goes on with another client knows nothing of the one b
         CHECK(logged[i] + "!" == peers[i % clients]);
 }
 
+TEST_CASE("a client that leaves in the middle of an answer is in the log, with what it took") {
+    constexpr std::size_t size = 64 << 20;
+    const shared_body much(std::string(size, 'x'));
+    router routes;
+    routes.get("/much", [much] { return response::shared(much, "text/plain"); });
+    std::promise<access_entry> logged;
+    server_options options;
+    options.hooks.on_access = [&logged](const access_entry& entry) { logged.set_value(entry); };
+    io::context ctx({.workers = 1});
+    running s(ctx, std::move(routes), std::move(options));
+    {
+        client c(s.address());
+        c.send(get("/much"));
+        (void)c.read_to("xxx");
+    }
+    const access_entry entry = logged.get_future().get();
+    CHECK(entry.status == 200);
+    CHECK(entry.bytes_sent > 0);
+    CHECK(entry.bytes_sent < size);
+    s.drain_and_join();
+    CHECK((*s).metrics().responses_by_class[1] == 1);
+}
+
 TEST_CASE("many clients at once") {
     router routes;
     routes.get("/hello/{name}", [](request& req) -> task<response> {

@@ -26,7 +26,7 @@ enum class exchange_end : std::uint8_t {
 /// implements it and has a responder answer it. Used on one worker, by one call at a time, but for
 /// client_gone(), which goes on beside the others.
 ///
-/// What sends throws std::system_error when the client is gone or takes nothing, and
+/// What sends ends with std::system_error when the client is gone or takes nothing, and with
 /// operation_cancelled. Answers outlive the tasks that they are given to.
 class exchange {
 public:
@@ -47,16 +47,16 @@ public:
     /// the head where it is. An answer that is streamed, or takes the connection over, is for
     /// stream() or hand_over().
     [[nodiscard]] virtual bool try_send(const response& answer) = 0;
-    [[nodiscard]] virtual task<void> send(const response* answer) = 0;
 
-    struct streamed {
-        std::exception_ptr error; // what the producer threw, or what is wrong with what it wrote
+    struct delivery {
+        std::exception_ptr error; // of the producer or what it wrote, or why not all was sent
         bool begun = false;       // something may have left, so no other answer can be given
         std::uint64_t bytes = 0;  // of content: access_entry::bytes_sent
     };
+    [[nodiscard]] virtual task<delivery> send(const response* answer) = 0;
     /// Sends an answer whose content is streamed: runs its producer, unless no content belongs to
     /// it.
-    [[nodiscard]] virtual task<streamed> stream(response* answer) = 0;
+    [[nodiscard]] virtual task<delivery> stream(response* answer) = 0;
     /// Gives the connection to the taker of `answer`, at once or behind this, or tells the client
     /// why not. The request stays until the taker ends.
     [[nodiscard]] virtual task<exchange_end> hand_over(response* answer) = 0;

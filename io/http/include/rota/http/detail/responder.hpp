@@ -63,9 +63,9 @@ public:
     [[nodiscard]] response error_answer(const http_error& what);
     /// What is to be told of what was thrown: see http::failure_of().
     [[nodiscard]] http_error failure_of(const std::exception_ptr& error);
-    /// Counts an answer that has been sent, and tells the hook of it. Of one whose content was
-    /// streamed it was so many bytes.
-    void account(const response& answer, std::uint64_t streamed_bytes = 0);
+    /// Counts an answer that has been sent, and tells the hook of it. Of its content so many bytes
+    /// were sent, if that is known; else all.
+    void account(const response& answer, std::optional<std::uint64_t> bytes = {});
     [[nodiscard]] const request& asked() const noexcept { return *request_; }
     /// When account() was called.
     [[nodiscard]] time_point answered_at() const noexcept { return answered_; }
@@ -74,7 +74,8 @@ private:
     [[nodiscard]] response call(const handler::plain* function);
     void add_promised(response& answer) const;
     void begin_account(const request_head& head) noexcept;
-    void log(const response& answer, std::uint64_t streamed_bytes, time_point::duration took);
+    void log(const response& answer, std::optional<std::uint64_t> bytes,
+             time_point::duration took);
     [[nodiscard]] bool logs() const noexcept {
         return place_.hooks != nullptr && place_.hooks->on_access;
     }

@@ -85,6 +85,7 @@ public:
 
 private:
     [[nodiscard]] task<void> in_time(task<void> writing);
+    [[nodiscard]] task<void> counted(task<void> writing, std::uint64_t size);
     void count(std::size_t bytes) noexcept;
     void clear_pending() noexcept;
 
