@@ -4,6 +4,7 @@
 #include <rota/event.hpp>
 #include <rota/http/server.hpp>
 #include <rota/sleep.hpp>
+#include <rota/yield.hpp>
 
 #include "http_peer.hpp"
 #include "scenario.hpp"
@@ -33,7 +34,11 @@ public:
         here().require(!rung_ || done_ <= at_ + in_a_row_max, "a neighbour's turn does not come");
     }
     /// The one that goes on does so no more.
-    void end() { bell_.set(); }
+    void end() {
+        over_ = true;
+        bell_.set();
+    }
+    [[nodiscard]] bool over() const noexcept { return over_; }
     task<response> hear() {
         waits_ = true;
         co_await bell_.wait();
@@ -46,6 +51,7 @@ private:
     std::size_t done_ = 0;
     bool waits_ = false; // the neighbour does
     bool rung_ = false;  // and has been woken, and not gone on
+    bool over_ = false;
     rota::event bell_;
 };
 
@@ -59,6 +65,32 @@ task<response> go_on(rally* r) {
     co_return response::fixed("went on");
 }
 
+/// Steps that take long and yield: with a timer that comes due meanwhile only a few of them come
+/// before what waits for it.
+constexpr std::chrono::milliseconds long_step{1};
+constexpr std::chrono::milliseconds late_max = 20 * long_step;
+constexpr int long_steps = 300;
+
+task<response> yield_on() {
+    for (int left = long_steps; left != 0; --left) {
+        const time_point until = here().now() + long_step;
+        while (here().read_clock() < until) {
+        }
+        co_await rota::yield();
+    }
+    co_return response::fixed("went on");
+}
+
+task<response> hear_timers(const rally* r) {
+    while (!r->over()) {
+        const nanoseconds length(here().rng().below(50'000'000));
+        const time_point due = here().now() + length;
+        co_await rota::sleep_for(length);
+        here().require(here().now() <= due + late_max, "a timer is behind steps that yield");
+    }
+    co_return response::fixed("heard");
+}
+
 /// Meanwhile all that its client sends behind it arrives, and the neighbour comes.
 task<response> gather() {
     co_await rota::sleep_for(std::chrono::seconds(10));
@@ -69,6 +101,8 @@ rota::http::router routes(rally& r) {
     rota::http::router all;
     all.get("/gather", [](const request&) { return gather(); });
     all.get("/go-on", [&r](const request&) { return go_on(&r); });
+    all.get("/yield-on", [](const request&) { return yield_on(); });
+    all.get("/hear-timers", [&r](const request&) { return hear_timers(&r); });
     all.get("/hear", [&r](const request&) { return r.hear(); });
     all.get("/one", [&r](const request&) {
         r.advance();
@@ -104,12 +138,12 @@ void insatiable_client(const scenario& s, std::string_view target, std::size_t c
         more = expect(s, p, reader, body);
 }
 
-void neighbour(const scenario& s) {
+void neighbour(const scenario& s, std::string_view target) {
     here().sleep(nanoseconds(here().rng().below(50'000'000)));
     peer p(port);
     if (p.refused())
         return here().require(s.ending(), "the server refuses clients");
-    p.send(request_text("GET", "/hear"));
+    p.send(request_text("GET", target));
     answer_reader reader;
     expect(s, p, reader, "heard");
 }
@@ -134,7 +168,14 @@ void run_turns() {
     options.hooks.on_error = scenario::note_error;
     rally both(r.between(1, all_in_a_row - in_a_row_max - 1));
     rota::http::server server(s.context(), routes(both), options);
-    if (r.chance(500)) {
+    std::string_view heard = "/hear";
+    if (r.chance(300)) {
+        heard = "/hear-timers";
+        s.client([&] {
+            insatiable_client(s, "/yield-on", 1, "went on");
+            both.end();
+        });
+    } else if (r.chance(500)) {
         s.client([&] {
             insatiable_client(s, "/one", all_in_a_row, "one");
             both.end();
@@ -145,7 +186,7 @@ void run_turns() {
             both.end();
         });
     }
-    s.client([&s] { neighbour(s); });
+    s.client([&s, heard] { neighbour(s, heard); });
     s.serve({.run = [&server] { return server.run(); },
              .drain = [&server] { server.drain(); },
              .connections = [&server] { return server.connections(); },
