@@ -193,7 +193,7 @@ void end_signals::listen(const std::stop_token& ending) {
             continue;
         if (number > 0) {
             const bool first = last_moment == clock::time_point::max();
-            last_moment = std::min(last_moment, clock::now() + grace - last_line +
+            last_moment = std::min(last_moment, clock::now() + grace +
                                                     (first ? drain_timeout_ : clock::duration(0)));
             pass_on(number);
         } else if (clock::now() >= last_moment) {
