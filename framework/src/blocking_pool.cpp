@@ -17,7 +17,7 @@ blocking_pool::blocking_pool(std::size_t threads_max, int nice)
 blocking_pool::~blocking_pool() { stop(); }
 
 void blocking_pool::submit(job& j) {
-    const std::lock_guard guard(lock_);
+    std::unique_lock guard(lock_);
     // Idle threads that have been woken already count as idle until they run: one for each job.
     if (idle_ <= waiting_ && threads_.size() < threads_max_) {
         try {
@@ -34,6 +34,7 @@ void blocking_pool::submit(job& j) {
     last_ = &j;
     j.waits_ = true;
     ++waiting_;
+    guard.unlock(); // or the thread that wakes up waits for it at once
     work_or_end_.notify_one();
 }
 
