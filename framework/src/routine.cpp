@@ -115,7 +115,15 @@ std::optional<blocked_routine> routine::blocked_on() const {
     }
 }
 
-void routine::wait_stopped() const noexcept { stopped_.wait(false, std::memory_order_acquire); }
+void routine::wait_stopped() const noexcept {
+    int seen = goes_on;
+    if (end_.compare_exchange_strong(seen, awaited, std::memory_order_acquire))
+        seen = awaited;
+    while (seen != over) {
+        end_.wait(awaited, std::memory_order_acquire);
+        seen = end_.load(std::memory_order_acquire);
+    }
+}
 
 void routine::run(runnable& self) noexcept { static_cast<routine&>(self).step(); }
 
@@ -140,8 +148,8 @@ void routine::finish() noexcept {
         joiners = joiners_.release();
     }
     wait_list::wake_chain(joiners);
-    stopped_.store(true, std::memory_order_release);
-    stopped_.notify_all();
+    if (end_.exchange(over, std::memory_order_release) == awaited)
+        end_.notify_all();
     worker& home = home_;
     owner_.registry().remove(*this); // drops the executor's reference
     home.remove_place();

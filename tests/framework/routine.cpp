@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <semaphore>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <sys/resource.h>
 
 #include <rota/event.hpp>
 #include <rota/executor.hpp>
@@ -139,6 +141,44 @@ TEST_CASE("a thread waits for the end of a routine, and sees all that it did") {
         r->wait_stopped();
         REQUIRE(value == 1);
     }
+}
+
+TEST_CASE("a thread that waits for one routine sleeps while others end") {
+    rota::runtime rt({.workers = 1});
+    rt.start();
+    rota::event go;
+    constexpr auto until = [](rota::event* e) -> rota::task<void> { co_await e->wait(); };
+    std::vector<rota::routine_ptr> waited_for;
+    for (int i = 0; i < 8; ++i)
+        waited_for.push_back(rt.spawn(until(&go)));
+    std::vector<long> switches(waited_for.size());
+    std::counting_semaphore<8> there(0);
+    std::vector<std::jthread> waiting;
+    for (std::size_t i = 0; i < waited_for.size(); ++i) {
+        waiting.emplace_back([&, i] {
+            there.release();
+            waited_for[i]->wait_stopped();
+            rusage used{};
+            ::getrusage(RUSAGE_THREAD, &used);
+            switches[i] = used.ru_nvcsw + used.ru_nivcsw;
+        });
+    }
+    for (std::size_t i = 0; i < waiting.size(); ++i)
+        there.acquire();
+    std::binary_semaphore done(0);
+    constexpr auto body = [](std::binary_semaphore* end) -> rota::task<void> {
+        end->release();
+        co_return;
+    };
+    std::vector<rota::routine_ptr> others; // kept, so that each is elsewhere
+    for (int i = 0; i < 5'000; ++i) {
+        others.push_back(rt.spawn(body(&done)));
+        done.acquire();
+    }
+    go.set();
+    waiting.clear(); // joins them
+    for (const long each : switches)
+        CHECK(each < 50);
 }
 
 TEST_CASE("listings while routines block and wake are whole") {

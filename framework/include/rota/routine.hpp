@@ -140,7 +140,13 @@ private:
     // -- any thread
     std::atomic<routine_state> state_{routine_state::ready};
     std::atomic<std::uint32_t> references_{1};
-    std::atomic<bool> stopped_{false}; // what wait_stopped() waits for
+    /// What wait_stopped() waits for: goes_on -> awaited, by a thread that is about to sleep, and
+    /// either -> over. An int, since libstdc++ has threads that wait for anything else wake up for
+    /// others' sakes, too; and only what is awaited costs a system call.
+    mutable std::atomic<int> end_{goes_on};
+    static constexpr int goes_on = 0;
+    static constexpr int awaited = 1;
+    static constexpr int over = 2;
 
     // -- written by the baton holder, read for listings; odd version_ = being written
     std::atomic<std::uint32_t> version_{0};
