@@ -9,8 +9,6 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-#include "certificate.hpp"
-
 namespace rota::io::tls {
 namespace {
 
@@ -141,6 +139,8 @@ engine::outcome engine::step(int result) {
     }
     const long verified = SSL_get_verify_result(ssl_.get());
     std::string why = take_error("the peer broke off");
+    if (!complete_ && verified == X509_V_ERR_APPLICATION_VERIFICATION)
+        return fail(failure::kind::certificate, "the server's key is none of those pinned");
     if (!complete_ && verified != X509_V_OK && why == "certificate verify failed") {
         return fail(failure::kind::certificate,
                     why + ": " + X509_verify_cert_error_string(verified));
@@ -166,22 +166,11 @@ engine::outcome engine::handshake(std::string_view& in, std::string& out) {
         ERR_clear_error();
         result = SSL_do_handshake(ssl_.get());
     }
-    const outcome how = result == 1 ? finish() : step(result);
+    const outcome how = result == 1 ? outcome::done : step(result);
+    complete_ = result == 1;
     in = std::exchange(in_, {});
     out_ = nullptr;
     return how;
-}
-
-engine::outcome engine::finish() {
-    if (!of_->pins().empty()) {
-        const X509* const peer = SSL_get0_peer_certificate(ssl_.get());
-        const bool pinned =
-            peer != nullptr && std::ranges::find(of_->pins(), pin_of(*peer)) != of_->pins().end();
-        if (!pinned)
-            return fail(failure::kind::certificate, "the server's key is none of those pinned");
-    }
-    complete_ = true;
-    return outcome::done;
 }
 
 engine::outcome engine::read(std::string_view& in, std::string& text, std::string& out) {

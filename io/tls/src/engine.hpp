@@ -69,7 +69,6 @@ private:
     void connect();
     [[nodiscard]] outcome step(int result);
     [[nodiscard]] outcome fail(failure::kind of, std::string text);
-    [[nodiscard]] outcome finish();
 
     std::shared_ptr<const snapshot> of_;
     ssl_ptr ssl_;

@@ -285,8 +285,9 @@ snapshot::snapshot(const client_options& options) : alpn_(wire_of(options.alpn))
         require(SSL_CTX_set_default_verify_paths(ctx) == 1, "tls: the system's roots");
     for (const std::string& each : options.roots)
         trust(ctx, read_certificates(each));
-    // Pins without roots are looked at behind the handshake.
-    SSL_CTX_set_verify(ctx, has_roots_ ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, nullptr);
+    if (!pins_.empty())
+        SSL_CTX_set_cert_verify_callback(ctx, &check_pin, this);
     if (options.certificate)
         use(ctx, read_key_pair(*options.certificate), *options.certificate);
     if (!alpn_.empty()) {
@@ -295,6 +296,23 @@ snapshot::snapshot(const client_options& options) : alpn_(wire_of(options.alpn))
                 "tls: protocols");
     }
     groups_.push_back(std::move(only));
+}
+
+/// In place of OpenSSL's check of a chain, which it calls if there are roots: so the server is
+/// told.
+int snapshot::check_pin(X509_STORE_CTX* chain, void* self) noexcept {
+    const auto& of = *static_cast<const snapshot*>(self);
+    if (of.has_roots_ && X509_verify_cert(chain) != 1)
+        return 0;
+    try {
+        const X509* const shown = X509_STORE_CTX_get0_cert(chain);
+        if (shown != nullptr && std::ranges::find(of.pins_, pin_of(*shown)) != of.pins_.end())
+            return 1;
+        X509_STORE_CTX_set_error(chain, X509_V_ERR_APPLICATION_VERIFICATION);
+    } catch (const std::exception&) { // no memory
+        X509_STORE_CTX_set_error(chain, X509_V_ERR_OUT_OF_MEM);
+    }
+    return 0;
 }
 
 } // namespace rota::io::tls

@@ -28,9 +28,6 @@ public:
 
     /// Of the first certificates; for a client there are no others.
     [[nodiscard]] SSL_CTX* first() const noexcept { return groups_.front().context.get(); }
-    [[nodiscard]] const std::vector<std::string>& pins() const noexcept { return pins_; }
-    /// Whether a client verifies chains.
-    [[nodiscard]] bool has_roots() const noexcept { return has_roots_; }
     /// See stream::is_misdirected(). Both are in lower case.
     [[nodiscard]] bool is_misdirected(std::string_view asked, std::string_view host) const;
     [[nodiscard]] std::vector<std::string> names() const;
@@ -56,6 +53,7 @@ private:
     static int staple(SSL* ssl, void* self) noexcept;
     static int prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
                               EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int seal) noexcept;
+    static int check_pin(X509_STORE_CTX* chain, void* self) noexcept;
 
     std::vector<group> groups_;
     name_index index_;

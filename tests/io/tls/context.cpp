@@ -17,6 +17,7 @@
 #include <rota/io/tls/stream.hpp>
 
 #include "both_ends.hpp"
+#include "certificate.hpp"
 
 using namespace rota::io::tls;
 using namespace rota::io::tls::test;
@@ -85,6 +86,11 @@ TEST_CASE("a client trusts chains to its roots, for the name, and pins") {
     how.pins = {"sha256/" + std::string(44, 'A')};
     CHECK_THROWS_MATCHES(shown(server, "a.test", how), failure,
                          MessageMatches(ContainsSubstring("pinned")));
+    how.pins.push_back(pin_of(*read_certificates(made("a.pem")).front()));
+    CHECK(shown(server, "a.test", how) == "CN=a.test");
+    how.roots = {made("other.pem")}; // both are wanted then
+    CHECK_THROWS_MATCHES(shown(server, "a.test", how), failure,
+                         MessageMatches(ContainsSubstring("unable to get")));
     how.pins = {"sha1/abc"};
     CHECK_THROWS_AS(context(how), std::invalid_argument);
 }

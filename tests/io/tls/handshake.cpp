@@ -94,7 +94,12 @@ TEST_CASE("of too many at once the oldest is given up for the newest") {
 TEST_CASE("the peer is told why it is refused") {
     context server(sample_server());
     client_options how = sample_client();
-    how.roots = {made("other.pem")};
+    std::string told = "alert unknown ca";
+    SECTION("its root is another") { how.roots = {made("other.pem")}; }
+    SECTION("its key is another") {
+        how.pins = {"sha256/" + std::string(44, 'A')};
+        told = "alert handshake failure";
+    }
     context client(how);
     both_ends ends(server, client, "b.test");
     ends.start({}, {});
@@ -104,7 +109,7 @@ TEST_CASE("the peer is told why it is refused") {
     try {
         std::rethrow_exception(ends.server_routine->error());
     } catch (const failure& f) {
-        CHECK(std::string(f.what()).find("alert unknown ca") != std::string::npos);
+        CHECK(std::string(f.what()).find(told) != std::string::npos);
     }
 }
 
