@@ -76,6 +76,10 @@ void connection_core::complete(std::int32_t result, std::uint32_t flags) noexcep
         bool stored = true;
         if (result > 0 && life_ == life::open) {
             stored = store({io_.buffers.data(buffer), static_cast<std::size_t>(result)});
+            if (heard_ < settled)
+                ++heard_;
+            else
+                io_.home.note_client();
         }
         io_.buffers.give_back(buffer);
         if (!stored)

@@ -123,6 +123,8 @@ private:
     friend class worker_io;
     enum class life : std::uint8_t { open, closing, ending, draining, over };
     static constexpr auto never = std::chrono::steady_clock::time_point::max();
+    /// A peer that says more than a handshake and a request is one to stay.
+    static constexpr std::uint8_t settled = 8;
 
     connection_core(int fd, worker_io& io, assignment place, gone_hook on_gone);
     ~connection_core() = default;
@@ -178,6 +180,7 @@ private:
     assignment place_;                // keeps the worker until all is over
     connection_core* next_ = nullptr; // in worker_io's list
     std::uint16_t look_after_ms_ = 0; // while draining
+    std::uint8_t heard_ = 0;          // how often something has arrived, up to `settled`
 
     // -- receiving
     rest_keeper* keeper_ = nullptr; // null: it does not rest

@@ -37,6 +37,20 @@ TEST_CASE("a view of what is buffered stays good while more arrives") {
     CHECK(view.data() == s.core->buffered().data());
 }
 
+TEST_CASE("a peer that says more than a handshake and a request is a client to its worker") {
+    set_up s;
+    const auto before = s.home.client_heard();
+    for (int i = 0; i < 8; ++i) {
+        s.arrive("word");
+        s.run();
+        s.consume(4);
+    }
+    CHECK(s.home.client_heard() == before);
+    s.arrive("word");
+    s.run();
+    CHECK(s.home.client_heard() == s.scheduler.now());
+}
+
 TEST_CASE("a receive that ends for no reason of the connection's is armed again") {
     for (const std::int32_t result : {-ECANCELED, -EINTR}) {
         set_up s;

@@ -172,6 +172,11 @@ public:
     /// The time as of the start of this turn; now() when precision matters.
     [[nodiscard]] time_point turn_time() const noexcept { return turn_time_; }
     [[nodiscard]] time_point now() const noexcept { return time_.now(); }
+    /// A client that has been here for a while has said something: heavy work for those that come
+    /// is not to hold it up.
+    void note_client() noexcept { client_heard_ = turn_time_; }
+    /// When that was last.
+    [[nodiscard]] time_point client_heard() const noexcept { return client_heard_; }
     /// Counts an await of the routine that runs which need not wait; true if the budget of its step
     /// is spent, and it has to yield instead.
     [[nodiscard]] bool spend() noexcept { return budget_.count() && budget_.look(time_.now()); }
@@ -304,6 +309,7 @@ private:
     run_queue ready_;
     timer_wheel timers_;
     time_point turn_time_;
+    time_point client_heard_{};
     time_point turn_until_ = time_point::max(); // earlier in a lent run
     budget budget_;
     kept_object* kept_ = nullptr;

@@ -61,6 +61,7 @@ task<void> stream::state::shake_hands(deadline until, worker* home) {
             co_await blocking(work);
         } else {
             step.run();
+            home->count_yield(); // it takes as long as a turn: what has come meanwhile is next
         }
         if (given != step.in.size())
             inner.consume(given - step.in.size());

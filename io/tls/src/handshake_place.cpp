@@ -30,6 +30,8 @@ bool handshake_place::elsewhere(const worker& home, std::size_t per_second) noex
     if (home.state() == baton::lent)
         return true;
     const auto now = home.turn_time();
+    if (per_second != 0 && count_ <= few && now >= home.client_heard() + quiet)
+        return false;
     if (now >= window_end_) {
         window_end_ = now + window;
         done_ = 0;

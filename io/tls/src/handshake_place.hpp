@@ -37,12 +37,17 @@ public:
     handshake_place() = default;
 
     /// Whether the next heavy step belongs to another thread: the reactor's is never to do it, and
-    /// `home`'s own does so many a second.
+    /// `home`'s own does so many a second. While it has no clients but those that come, and few of
+    /// these at once, it does all: the way to another thread and back costs switches and wakes.
     [[nodiscard]] bool elsewhere(const worker& home, std::size_t per_second) noexcept;
     [[nodiscard]] std::size_t under_way() const noexcept { return count_; }
 
 private:
     static constexpr std::chrono::milliseconds window{100};
+    /// A client that was last heard so long ago has gone, or waits for one step at most.
+    static constexpr std::chrono::seconds quiet{10};
+    /// So many steps may be before a client that comes for a single request in clear.
+    static constexpr std::size_t few = 64;
 
     entry* oldest_ = nullptr;
     entry* newest_ = nullptr;

@@ -31,17 +31,48 @@ TEST_CASE("of too many handshakes the oldest is given up, once") {
     CHECK(place.under_way() == 0);
 }
 
-TEST_CASE("a worker does so many heavy steps a second by itself") {
+namespace {
+
+/// How many of 50 heavy steps the worker does by itself.
+int own_of_50(handshake_place& place, const rota::worker& home, std::size_t per_second) {
+    int own = 0;
+    for (int i = 0; i < 50; ++i)
+        own += place.elsewhere(home, per_second) ? 0 : 1;
+    return own;
+}
+
+} // namespace
+
+TEST_CASE("beside a client a worker does so many heavy steps a second by itself") {
     rota::inline_scheduler scheduler;
     handshake_place place;
     rota::worker& home = scheduler.home();
     scheduler.advance(1ms);
-    int own = 0;
-    for (int i = 0; i < 50; ++i)
-        own += place.elsewhere(home, 100) ? 0 : 1;
-    CHECK(own == 10);
+    home.note_client();
+    CHECK(own_of_50(place, home, 100) == 10);
     scheduler.advance(101ms);
     CHECK_FALSE(place.elsewhere(home, 100));
     handshake_place none;
     CHECK(none.elsewhere(home, 0));
+}
+
+TEST_CASE("a worker that has heard of no client lately does all heavy steps by itself") {
+    rota::inline_scheduler scheduler;
+    handshake_place place;
+    rota::worker& home = scheduler.home();
+    scheduler.advance(1ms);
+    CHECK(own_of_50(place, home, 100) == 50);
+    CHECK(own_of_50(place, home, 0) == 0);
+    home.note_client();
+    CHECK(own_of_50(place, home, 100) == 10);
+    scheduler.advance(9'999ms);
+    CHECK(own_of_50(place, home, 100) == 10);
+    scheduler.advance(101ms);
+    CHECK(own_of_50(place, home, 100) == 50);
+    std::vector<std::unique_ptr<handshake_place::entry>> all;
+    while (all.size() < 64)
+        all.push_back(std::make_unique<handshake_place::entry>(place, 1'000));
+    CHECK(own_of_50(place, home, 100) == 50);
+    all.push_back(std::make_unique<handshake_place::entry>(place, 1'000));
+    CHECK(own_of_50(place, home, 100) == 10);
 }

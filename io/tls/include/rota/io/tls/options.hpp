@@ -44,8 +44,9 @@ struct server_options {
     std::size_t session_cache = 4'096;
     /// Connections of one worker with a handshake under way; one more ends the oldest. At least 1.
     std::size_t handshakes_max = 1'000;
-    /// Steps with a private key a second that a worker does by itself; others go to the threads of
-    /// blocking(), which stand back behind those that serve clients.
+    /// Steps with a private key a second that a worker does by itself while it has clients that
+    /// stay; others go to the threads of blocking(), which stand back behind those that serve
+    /// clients. 0: all go there.
     std::size_t handshakes_at_once = 100;
 };
 
