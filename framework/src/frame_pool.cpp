@@ -19,8 +19,10 @@
 namespace rota::frame_pool {
 namespace {
 
-constexpr std::size_t class_bytes = 64;
-constexpr std::size_t classes = 16;     // up to 1 KiB
+// As malloc's, so that no block has room that nothing uses: 24 bytes, 40, 56, up to 1 KiB.
+constexpr std::size_t class_bytes = 16;
+constexpr std::size_t least_bytes = 24;
+constexpr std::size_t classes = 64;
 constexpr unsigned kept_per_class = 64; // each may hold a page of the heap that is free otherwise
 
 struct block {
@@ -63,7 +65,7 @@ bool begin_to_keep() noexcept {
 }
 
 constexpr std::size_t class_of(std::size_t bytes) noexcept {
-    return bytes == 0 ? 0 : (bytes - 1) / class_bytes;
+    return bytes <= least_bytes ? 0 : (bytes - least_bytes + class_bytes - 1) / class_bytes;
 }
 
 } // namespace
@@ -74,7 +76,7 @@ void* allocate(std::size_t bytes) {
         return ::operator new(bytes);
     free_list& list = local.lists[index];
     if (list.head == nullptr)
-        return ::operator new((index + 1) * class_bytes);
+        return ::operator new(least_bytes + index * class_bytes);
     block* const first = list.head;
     list.head = first->next;
     --list.count;
