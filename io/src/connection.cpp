@@ -212,6 +212,8 @@ task<void> connection::flush(deadline until) {
 
 send_progress connection::progress() const noexcept { return core_->out().progress(); }
 
+void connection::rest() noexcept { core_->out().slim(); }
+
 void connection::shutdown_write() noexcept { core_->out().shutdown(); }
 
 void connection::abort() noexcept { core_->abort(); }

@@ -59,6 +59,7 @@ public:
     task<void> flush(deadline until = {}) override;
     [[nodiscard]] send_progress progress() const noexcept override;
     void shutdown_write() noexcept override;
+    void rest() noexcept override;
     void abort() noexcept override;
 
     /// The addresses of both ends (man 2 getpeername, getsockname). Without a peer any more, peer()

@@ -127,6 +127,10 @@ public:
     /// Half-close: the end of the stream follows the last queued byte. Reading goes on.
     virtual void shutdown_write() noexcept = 0;
 
+    /// Gives up what memory there is for the next bytes only, in either direction: for a stream
+    /// that is silent. They make it anew.
+    virtual void rest() noexcept {}
+
     /// Ends both directions now; what is queued is dropped, the peer sees a reset.
     virtual void abort() noexcept = 0;
 
