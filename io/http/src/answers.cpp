@@ -1,11 +1,13 @@
 #include "answers.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <rota/errors.hpp>
+#include <rota/http/detail/responder.hpp>
 #include <rota/http/status.hpp>
 
 namespace rota::http {
@@ -47,6 +49,39 @@ response plain_error(int status, const char* reason) {
     return response::text(std::move(text)).status(status);
 }
 
+/// Reports what a handler threw: that of the request that `asked()` names.
+template <class Asked>
+void report_named(const std::exception_ptr& error, const Asked& asked,
+                  const session_hooks* hooks) noexcept {
+    if (hooks == nullptr || !hooks->on_error)
+        return;
+    try {
+        std::string message("handler of ");
+        message.append(asked()).append(" threw: ").append(describe(error));
+        hooks->on_error(message);
+    } catch (...) { // a report that cannot be made is not made
+    }
+}
+
+/// What is to be told of what a handler threw, if it says that itself. Rethrows what ends all.
+std::optional<http_error> said_by(const std::exception_ptr& error, const std::stop_token& stop,
+                                  bool client_gone) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const http_error& e) {
+        if (e.status() >= 400 && e.status() <= 599)
+            return e;
+    } catch (const operation_cancelled&) {
+        if (stop.stop_requested())
+            throw;
+    } catch (const std::system_error&) {
+        if (client_gone)
+            throw;
+    } catch (...) { // to be reported
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 response error_answer(const error_page* page, const http_error& failure) {
@@ -64,15 +99,8 @@ response error_answer(const error_page* page, const http_error& failure) {
 
 void report(const std::exception_ptr& error, const request& req,
             const session_hooks* hooks) noexcept {
-    if (hooks == nullptr || !hooks->on_error)
-        return;
-    try {
-        std::string message("handler of ");
-        message.append(to_string(req.method())).append(" ").append(req.raw_path());
-        message.append(" threw: ").append(describe(error));
-        hooks->on_error(message);
-    } catch (...) { // a report that cannot be made is not made
-    }
+    report_named(
+        error, [&] { return name_of(req); }, hooks);
 }
 
 void report_page(const std::exception_ptr& error, const session_hooks* hooks) noexcept {
@@ -84,23 +112,24 @@ void report_page(const std::exception_ptr& error, const session_hooks* hooks) no
     }
 }
 
+std::string name_of(const request& asked) {
+    std::string name(to_string(asked.method()));
+    return name.append(" ").append(asked.raw_path());
+}
+
 http_error failure_of(const std::exception_ptr& error, const request& req,
                       const std::stop_token& stop, bool client_gone, const session_hooks* hooks) {
-    try {
-        std::rethrow_exception(error);
-    } catch (const http_error& e) {
-        if (e.status() >= 400 && e.status() <= 599)
-            return e;
-    } catch (const operation_cancelled&) {
-        if (stop.stop_requested())
-            throw;
-    } catch (const std::system_error&) {
-        if (client_gone)
-            throw;
-    } catch (...) { // reported below
-    }
+    if (std::optional<http_error> said = said_by(error, stop, client_gone))
+        return *std::move(said);
     report(error, req, hooks);
     return {500, ""};
+}
+
+void report_failure(const std::exception_ptr& error, std::string_view asked,
+                    const std::stop_token& stop, bool client_gone, const session_hooks* hooks) {
+    if (!said_by(error, stop, client_gone))
+        report_named(
+            error, [&] { return asked; }, hooks);
 }
 
 } // namespace rota::http

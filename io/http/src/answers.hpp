@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <stop_token>
+#include <string>
 
 #include <rota/http/error.hpp>
 #include <rota/http/hooks.hpp>
@@ -25,6 +26,8 @@ namespace rota::http {
 /// Reports what a handler threw.
 void report(const std::exception_ptr& error, const request& req,
             const session_hooks* hooks) noexcept;
+/// Its method and path, for a report.
+[[nodiscard]] std::string name_of(const request& asked);
 /// Reports what an error page threw.
 void report_page(const std::exception_ptr& error, const session_hooks* hooks) noexcept;
 

@@ -113,6 +113,8 @@ void responder::add_promised(response& answer) const {
         add_missing_fields(answer.headers(), facts->answer_fields);
 }
 
+std::string responder::asked_name() const { return name_of(*request_); }
+
 http_error responder::failure_of(const std::exception_ptr& error) {
     return http::failure_of(error, *request_, place_.stop, on_.broken(), place_.hooks);
 }

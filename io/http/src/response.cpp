@@ -132,6 +132,12 @@ response response::tunnel(connection_taker taker) {
     return answer;
 }
 
+response& response::forget_request() & noexcept {
+    if (takes_over())
+        rare_->forgets_request = true;
+    return *this;
+}
+
 response response::redirect(std::string_view location, int status) {
     response answer(status);
     answer.headers_.add("Location", location);

@@ -13,6 +13,8 @@
 #include <rota/sleep.hpp>
 #include <rota/yield.hpp>
 
+#include "linger.hpp"
+
 namespace rota::http {
 namespace {
 
@@ -161,7 +163,8 @@ task<void> session::say_goodbye() {
     // So few bytes the kernel takes at once, and nothing of the client's can meet them.
     if (client_is_done_ && sent_earlier_ + wire_.sent() <= sent_at_once_max)
         co_return;
-    co_await linger();
+    const bool owes_nothing = !parser_.started() && wire_.buffered().empty();
+    co_await linger(&wire_, &limits_, control_.draining, owes_nothing);
 }
 
 // --- Reading a head ---
@@ -421,28 +424,6 @@ session::progress session::end_request() noexcept {
     return with_.keep_alive ? progress::go_on : progress::close;
 }
 
-/// Lets the client read its last answer. When the server drains, one that owes nothing, all of its
-/// requests having been read, has no more time for that than an idle one: it need not end by itself
-/// as soon as it is told.
-task<void> session::linger() {
-    const bool owes_nothing = !parser_.started() && wire_.buffered().empty();
-    if (owes_nothing) {
-        watch_.enter_idle();
-        try {
-            task<void> lingering = wire_.linger(limits_.linger_timeout);
-            co_await lingering.under(watch_.idle_token());
-            watch_.leave_idle();
-            co_return;
-        } catch (const operation_cancelled&) {
-            if (stop_.stop_requested())
-                throw;
-        }
-        watch_.leave_idle();
-    }
-    const auto patience = owes_nothing ? limits_.drain_grace : limits_.linger_timeout;
-    co_await wire_.linger(patience);
-}
-
 task<void> serve_connection(io::stream* stream, const router* routes, const server_limits* limits,
                             session_control control) {
     routine& self = co_await current_routine;
@@ -455,8 +436,14 @@ task<void> serve_connection(io::stream* stream, const router* routes, const serv
     session client(*stream, *routes, *limits, control, self.home(), stop, counters);
     try {
         co_await client.serve();
-        if (client.is_taken_over())
-            co_await client.serve_taker();
+        if (client.is_taken_over()) {
+            task<void> next = client.serve_taker();
+            if (client.is_left_behind()) {
+                *control.next = std::move(next);
+                co_return;
+            }
+            co_await std::move(next);
+        }
     } catch (const std::system_error&) { // the client is gone, or takes nothing
     }
 }

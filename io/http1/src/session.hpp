@@ -47,16 +47,17 @@ public:
     session& operator=(const session&) = delete;
     ~session() {
         const bool rests = control_.rest != nullptr && control_.rest->wanted;
-        if (!rests && !client_rests_)
+        if (!rests && !client_rests_ && !counted_off_)
             counters_.connections_open.subtract(1);
     }
 
     /// Until the client is gone, or another protocol's: then serve_taker() is next.
     task<void> serve();
-    [[nodiscard]] bool is_taken_over() const noexcept { return taken_over_.has_value(); }
-    /// Lets the taker have the connection, until that ends. Apart, since most of what answering a
-    /// request takes is gone by then, and a taker may stay for hours.
-    task<void> serve_taker();
+    [[nodiscard]] bool is_taken_over() const noexcept { return taken_over_ != nullptr; }
+    /// Whether serve_taker() goes on without the session.
+    [[nodiscard]] bool is_left_behind() const noexcept { return left_behind_; }
+    /// Lets the taker have the connection, and counts it off in the end.
+    [[nodiscard]] task<void> serve_taker();
 
 private:
     using time_point = std::chrono::steady_clock::time_point;
@@ -119,7 +120,6 @@ private:
     [[nodiscard]] task<progress> drop_body();
     [[nodiscard]] progress end_request() noexcept;
     [[nodiscard]] task<void> say_goodbye();
-    [[nodiscard]] task<void> linger();
 
     const server_limits& limits_;
     const session_control& control_;
@@ -138,7 +138,9 @@ private:
     std::size_t head_bytes_ = 0; // in the stream, still to be consumed
     bool unpaid_ = false; // answered without having waited since: to be counted before the next
     bool spent_ = false;  // others have their turn before the next
-    std::optional<connection_taker> taken_over_; // by whom
+    connection_taker taken_over_; // by whom; or empty
+    bool left_behind_ = false;    // by it
+    bool counted_off_ = false;    // by what serves the client next
 
     // -- the connection
     bool client_rests_ = false;               // so there is none

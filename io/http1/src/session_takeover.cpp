@@ -6,7 +6,7 @@
 #include <rota/http/error.hpp>
 
 #include "session.hpp"
-#include "wire_takeover.hpp"
+#include "taken_connection.hpp"
 
 namespace rota::http {
 
@@ -67,27 +67,23 @@ task<exchange_end> session::hand_over(response* answer) {
     responder_.account(*answer);
     if (!wire_.try_send())
         co_await wire_.send();
-    taken_over_.emplace(std::move(answer->taker()));
+    left_behind_ = control_.next != nullptr && answer->forgets_request();
+    taken_over_ = std::move(answer->taker());
     co_return exchange_end::handed_over;
 }
 
 task<void> session::serve_taker() {
-    std::exception_ptr error;
-    try {
-        const worker_counters::held counted(counters_.connections_taken_over);
-        wire_takeover client(wire_, responder_.asked(), limits_, control_.draining);
-        co_await (*taken_over_)(client);
-    } catch (...) {
-        error = std::current_exception();
-    }
-    taken_over_.reset(); // what it has captured ends with it
-    if (error) {
-        (void)responder_.failure_of(error); // reported; or it is the end of the client, or of all
-        wire_.stream().abort();
-        co_return;
-    }
-    parser_.reset(); // whatever is left of the client's is no request
-    co_await say_goodbye();
+    const request* const asked = left_behind_ ? nullptr : &responder_.asked();
+    counted_off_ = true;
+    return serve_taken({.client = &wire_.stream(),
+                        .limits = &limits_,
+                        .counters = &counters_,
+                        .hooks = control_.hooks,
+                        .draining = control_.draining,
+                        .open = counted_open(counters_),
+                        .taker = std::move(taken_over_),
+                        .asked = asked,
+                        .asked_name = responder_.asked_name()});
 }
 
 } // namespace rota::http

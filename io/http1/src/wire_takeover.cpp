@@ -4,7 +4,7 @@
 
 namespace rota::http {
 
-wire_takeover::wire_takeover(wire& client, const request& asked, const server_limits& limits,
+wire_takeover::wire_takeover(wire& client, const request* asked, const server_limits& limits,
                              std::stop_token draining) noexcept
     : takeover(asked, limits, std::move(draining)), wire_(client) {}
 
@@ -33,6 +33,7 @@ bool wire_takeover::try_write(std::string_view bytes) { return wire_.try_send(by
 task<void> wire_takeover::flush(io::deadline until) { return wire_.flush(until); }
 
 io::send_progress wire_takeover::progress() const noexcept { return wire_.stream().progress(); }
+void wire_takeover::rest() noexcept { wire_.stream().rest(); }
 void wire_takeover::shutdown_write() noexcept { wire_.stream().shutdown_write(); }
 void wire_takeover::abort() noexcept { wire_.stream().abort(); }
 

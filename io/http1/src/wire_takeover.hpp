@@ -15,7 +15,7 @@ namespace rota::http {
 class wire_takeover final : public takeover {
 public:
     /// All of them outlive it.
-    wire_takeover(wire& client, const request& asked, const server_limits& limits,
+    wire_takeover(wire& client, const request* asked, const server_limits& limits,
                   std::stop_token draining) noexcept;
 
     [[nodiscard]] std::string_view buffered() const noexcept override;
@@ -29,6 +29,7 @@ public:
     task<void> flush(io::deadline until = {}) override;
     [[nodiscard]] io::send_progress progress() const noexcept override;
     void shutdown_write() noexcept override;
+    void rest() noexcept override;
     void abort() noexcept override;
 
 private:

@@ -11,7 +11,7 @@
 #include "request_stream.hpp"
 
 namespace rota::http::h2 {
-stream_takeover::stream_takeover(request_stream& of, const request& asked,
+stream_takeover::stream_takeover(request_stream& of, const request* asked,
                                  const server_limits& limits, std::stop_token draining) noexcept
     : takeover(asked, limits, std::move(draining)), of_(of) {}
 
@@ -178,7 +178,8 @@ task<exchange_end> request_stream::serve_taker() {
     std::exception_ptr error;
     try {
         const worker_counters::held counted(place_.counters.connections_taken_over);
-        stream_takeover client(*this, responder_.asked(), place_.limits, place_.control.draining);
+        const request* const asked = &responder_.asked();
+        stream_takeover client(*this, asked, place_.limits, place_.control.draining);
         co_await (*taken_over_)(client);
         client.shutdown_write();
     } catch (...) {

@@ -16,7 +16,7 @@ class request_stream;
 class stream_takeover final : public takeover {
 public:
     /// All of them outlive it.
-    stream_takeover(request_stream& of, const request& asked, const server_limits& limits,
+    stream_takeover(request_stream& of, const request* asked, const server_limits& limits,
                     std::stop_token draining) noexcept;
 
     [[nodiscard]] std::string_view buffered() const noexcept override;

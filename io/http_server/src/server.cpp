@@ -92,39 +92,61 @@ session_control control_of(session_shared& self, session_rest* rest) {
     return control;
 }
 
-/// A client in clear that has begun with HTTP/2. Without `peer` it is what the
-/// socket says.
-task<void> serve_preface_sender(session_shared* self, io::connection* client,
-                                const std::string* peer) {
-    session_control control = control_of(*self, nullptr);
-    control.peer = peer != nullptr ? *peer : client->peer().to_string();
-    co_await serve_http2_client(client, &self->routes, &self->limits, std::move(control), true);
+/// What serves a client when its session of HTTP/1.1 has ended, if it goes on.
+struct behind_session {
+    bool is_http2 = false;
+    task<void> next; // of another protocol
+};
+
+/// A session that says so. Not a coroutine, in which `control` would stay as long as the client.
+task<void> serve_session(session_shared& self, io::stream& client, session_control control,
+                         behind_session& then) {
+    if (self.http2 && control.tls == nullptr)
+        control.is_http2 = &then.is_http2;
+    control.next = &then.next;
+    return serve_connection(&client, &self.routes, &self.limits, std::move(control));
+}
+
+/// The same of a client in clear that has begun with HTTP/2.
+task<void> serve_preface_sender(session_shared& self, io::connection& client, std::string peer) {
+    session_control control = control_of(self, nullptr);
+    control.peer = std::move(peer);
+    return serve_http2_client(&client, &self.routes, &self.limits, std::move(control), true);
+}
+
+task<void> serve_proxied(session_shared& self, io::connection& client, const std::string& peer,
+                         behind_session& then) {
+    session_control control = control_of(self, nullptr);
+    control.peer = peer;
+    return serve_session(self, client, std::move(control), then);
+}
+task<void> serve_resting(session_shared& self, io::connection& client, session_rest& rest,
+                         behind_session& then) {
+    session_control control = control_of(self, &rest);
+    control.rests = &self.clients;
+    control.client = &client;
+    return serve_session(self, client, std::move(control), then);
 }
 
 /// One that nothing resumes when it rests: `peer` is not what its socket says.
 task<void> serve_proxied_client(session_share self, io::connection client, std::string peer) {
-    bool is_http2 = false;
-    session_control control = control_of(*self, nullptr);
-    control.peer = peer;
-    if (self->http2)
-        control.is_http2 = &is_http2;
-    co_await serve_connection(&client, &self->routes, &self->limits, std::move(control));
-    if (is_http2)
-        co_await serve_preface_sender(self.get(), &client, &peer);
+    behind_session then;
+    co_await serve_proxied(*self, client, peer, then);
+    if (then.is_http2)
+        then.next = serve_preface_sender(*self, client, std::move(peer));
+    if (then.next.valid())
+        co_await std::move(then.next);
 }
 
 task<void> serve_client(session_share self, io::connection client, session_rest rest) {
     worker& home = client.home();
     try {
-        bool is_http2 = false;
-        session_control control = control_of(*self, &rest);
-        control.rests = &self->clients;
-        control.client = &client;
-        if (self->http2)
-            control.is_http2 = &is_http2;
-        co_await serve_connection(&client, &self->routes, &self->limits, std::move(control));
-        if (is_http2)
-            co_await serve_preface_sender(self.get(), &client, nullptr);
+        behind_session then;
+        co_await serve_resting(*self, client, rest, then);
+        if (then.is_http2)
+            then.next = serve_preface_sender(*self, client, client.peer().to_string());
+        if (then.next.valid())
+            co_await std::move(then.next);
     } catch (const std::system_error&) { // it has gone already
         if (rest.wanted)
             self->count_gone(home);
@@ -136,20 +158,26 @@ task<void> serve_client(session_share self, io::connection client, session_rest 
     }
 }
 
-/// What comes by TLS, from behind the handshake on: by the protocol that was agreed on.
+/// What comes by TLS, from behind the handshake on: by the protocol that was agreed on. Not a
+/// coroutine, as serve_session().
+task<void> begin_secured(session_shared& self, const tls_clients::secured& client,
+                         const std::string& peer, behind_session& then) {
+    session_control control = control_of(self, client.rest);
+    control.peer = peer;
+    control.tls = client.tls;
+    control.misdirected = client.misdirected;
+    if (client.protocol != "h2")
+        return serve_session(self, *client.client, std::move(control), then);
+    control.rest = nullptr;
+    return serve_http2_client(client.client, &self.routes, &self.limits, std::move(control), false);
+}
+
 task<void> serve_secured(session_shared* self, const tls_clients::secured* client,
-                         std::string peer) {
-    session_control control = control_of(*self, client->rest);
-    control.peer = std::move(peer);
-    control.tls = client->tls;
-    control.misdirected = client->misdirected;
-    if (client->protocol == "h2") {
-        control.rest = nullptr;
-        co_await serve_http2_client(client->client, &self->routes, &self->limits,
-                                    std::move(control), false);
-        co_return;
-    }
-    co_await serve_connection(client->client, &self->routes, &self->limits, std::move(control));
+                         const std::string* peer) {
+    behind_session then;
+    co_await begin_secured(*self, *client, *peer, then);
+    if (then.next.valid())
+        co_await std::move(then.next);
 }
 
 /// Without `from` it is what the socket says.
@@ -159,7 +187,7 @@ task<void> serve_tls_client(session_share self, io::connection client,
     session_rest rest;
     const std::string peer = from ? *std::move(from) : client.peer().to_string();
     const tls_clients::protocols by = [&](const tls_clients::secured* agreed) {
-        return serve_secured(self.get(), agreed, peer);
+        return serve_secured(self.get(), agreed, &peer);
     };
     try {
         co_await self->secured->serve(&client, &by, &rest, self->draining);

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,8 @@ task<void> echo_on(takeover& client) {
         const auto line = co_await client.read_line();
         if (!line || *line == "end")
             co_return;
+        if (*line == "throw")
+            throw std::runtime_error("as told");
         co_await client.write_line(*line);
     }
 }
@@ -46,6 +50,7 @@ task<void> polite(takeover& client) {
 router routes(std::atomic<int>* ended) {
     router made;
     made.get("/echo", [] { return response::upgrade("echo", echo_on); })
+        .get("/alone", [] { return response::upgrade("echo", echo_on).forget_request(); })
         .get("/polite", [] { return response::upgrade("echo", polite); })
         .get("/deaf",
              [ended] {
@@ -113,6 +118,45 @@ TEST_CASE("taken over on every backend", "[server]") {
     await_taken(*s, 0);
     CHECK(ended == 1);
     s.drain_and_join();
+    CHECK((*s).metrics().connections_open == 0);
+}
+
+TEST_CASE("a taker that has forgotten its request is served without the session", "[server]") {
+    std::atomic<int> ended{0};
+    std::mutex lock;
+    std::string reported;
+    io::context ctx(two_workers(each_layout()));
+    server_options options;
+    options.hooks.on_error = [&](std::string_view message) {
+        const std::lock_guard guard(lock);
+        reported += message;
+    };
+    running s(ctx, routes(&ended), std::move(options));
+    {
+        const client one(s.address());
+        one.send(ask("/alone") + "behind\n");
+        CHECK(one.read_to("behind\n").starts_with("HTTP/1.1 101 Switching Protocols\r\n"));
+        await_taken(*s, 1);
+        CHECK((*s).metrics().connections_open == 1);
+        std::jthread sending([&] { one.send(std::string(60'000, 'y') + "\n"); });
+        CHECK(one.read_to("y\n").size() == 60'001);
+        one.send("end\nGET / HTTP/1.1\r\n\r\n");
+        CHECK(one.read_all() == "<end>");
+    }
+    await_taken(*s, 0);
+    {
+        const client one(s.address());
+        one.send(ask("/alone?why") + "throw\n");
+        CHECK(one.read_all() == "<error>");
+    }
+    const client last(s.address());
+    last.send(ask("/alone") + "here\n");
+    CHECK(last.read_to("here\n").ends_with("here\n"));
+    std::jthread draining([&] { s.drain_and_join(); });
+    last.send("end\n");
+    CHECK(last.read_all() == "<end>");
+    draining.join();
+    CHECK(reported == "handler of GET /alone threw: as told");
     CHECK((*s).metrics().connections_open == 0);
 }
 

@@ -29,8 +29,8 @@ struct literal {
 };
 
 /// Has a connection to itself, once a handler has taken it over: see response::upgrade(). May be a
-/// coroutine lambda with captures: the response that holds it lives until it has ended, and so does
-/// the request.
+/// coroutine lambda with captures: it is kept until it has ended, and so is the request, unless
+/// that is forgotten (response::forget_request()).
 using connection_taker = std::move_only_function<task<void>(takeover&)>;
 
 /// What a handler answers. A value that moves; used by one thread at a time.
@@ -104,6 +104,12 @@ public:
     /// Null if that has not been said. Valid as long as the response.
     [[nodiscard]] const representation* stands_for() const noexcept;
 
+    /// Of an upgrade() or tunnel(): its taker uses neither the request nor anything of it, which
+    /// are gone when it begins. What may stay for hours takes less memory so.
+    response& forget_request() & noexcept;
+    response&& forget_request() && noexcept { return std::move(forget_request()); }
+    [[nodiscard]] bool forgets_request() const noexcept { return rare_ && rare_->forgets_request; }
+
     /// Closes the connection behind this answer.
     response& close() & noexcept;
     response&& close() && noexcept { return std::move(close()); }
@@ -152,6 +158,7 @@ private:
     /// What few responses have, so it is elsewhere.
     struct rare {
         connection_taker taker;
+        bool forgets_request = false;
         io::file_slice content;
         shared_body bytes;
         std::optional<representation> whole;

@@ -11,6 +11,7 @@
 
 #include <rota/http/hooks.hpp>
 #include <rota/http/metrics.hpp>
+#include <rota/task.hpp>
 
 namespace rota::io {
 class connection;
@@ -59,6 +60,10 @@ struct session_control {
     /// 3.4) ends the session, which says so here: the line has been read, and what serves
     /// the client next counts it among those that are open.
     bool* is_http2 = nullptr;
+    /// HTTP/1.1 only. Set: a client that goes on in another protocol, whose taker has forgotten the
+    /// request (response::forget_request()), ends the session, which leaves here what serves the
+    /// client next, which is awaited at once. `metrics` is set, too.
+    task<void>* next = nullptr;
 };
 
 } // namespace rota::http

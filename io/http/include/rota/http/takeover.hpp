@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <utility>
 
+#include <rota/check.hpp>
 #include <rota/http/limits.hpp>
 #include <rota/io/stream.hpp>
 
@@ -20,8 +21,12 @@ class request;
 /// then, after what was written. If the taker throws, which is reported, it is reset.
 class takeover : public io::stream {
 public:
-    /// The request that it was asked for with: its path, its fields.
-    [[nodiscard]] const request& asked() const noexcept { return asked_; }
+    /// The request that it was asked for with: its path, its fields. Not of an answer that has
+    /// forgotten it (response::forget_request()).
+    [[nodiscard]] const request& asked() const noexcept {
+        ROTA_CHECK(asked_ != nullptr, "a request that was forgotten is not asked for");
+        return *asked_;
+    }
     /// The server's.
     [[nodiscard]] const server_limits& limits() const noexcept { return limits_; }
     /// Requested when the server begins to drain: a good time to say goodbye. What goes on is
@@ -29,13 +34,13 @@ public:
     [[nodiscard]] const std::stop_token& draining() const noexcept { return draining_; }
 
 protected:
-    /// All of them outlive it.
-    takeover(const request& asked, const server_limits& limits, std::stop_token draining) noexcept
+    /// All of them outlive it; `asked` is null if it is forgotten.
+    takeover(const request* asked, const server_limits& limits, std::stop_token draining) noexcept
         : asked_(asked), limits_(limits), draining_(std::move(draining)) {}
     ~takeover() override = default;
 
 private:
-    const request& asked_;
+    const request* const asked_;
     const server_limits& limits_;
     const std::stop_token draining_;
 };

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <string_view>
 
 #include <rota/http/detail/exchange.hpp>
 #include <rota/http/error.hpp>
@@ -67,6 +69,8 @@ public:
     /// were sent, if that is known; else all.
     void account(const response& answer, std::optional<std::uint64_t> bytes = {});
     [[nodiscard]] const request& asked() const noexcept { return *request_; }
+    /// Its method and path, for report_failure().
+    [[nodiscard]] std::string asked_name() const;
     /// When account() was called.
     [[nodiscard]] time_point answered_at() const noexcept { return answered_; }
 
@@ -90,5 +94,9 @@ private:
     time_point answered_;
     bool routed_ = false; // match_ is this request's
 };
+
+/// As responder::failure_of() once its request is gone: `asked` is its name.
+void report_failure(const std::exception_ptr& error, std::string_view asked,
+                    const std::stop_token& stop, bool client_gone, const session_hooks* hooks);
 
 } // namespace rota::http

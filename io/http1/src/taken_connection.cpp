@@ -1,0 +1,45 @@
+#include "taken_connection.hpp"
+
+#include <exception>
+#include <utility>
+
+#include <rota/http/detail/responder.hpp>
+#include <rota/http/detail/wire.hpp>
+
+#include "linger.hpp"
+#include "wire_takeover.hpp"
+
+namespace rota::http {
+
+namespace {
+
+/// Behind the taker, which has thrown that, or nothing.
+task<void> end_taken(taken_connection* of, wire* over, std::exception_ptr error) {
+    of->taker = nullptr; // what it has captured ends with it
+    if (error) {
+        const std::stop_token stop = co_await current_stop_token;
+        report_failure(error, of->asked_name, stop, over->broken(), of->hooks);
+        of->client->abort();
+        co_return;
+    }
+    const bool owes_nothing = over->buffered().empty(); // whatever is left is no request
+    co_await linger(over, of->limits, of->draining, owes_nothing);
+}
+
+} // namespace
+
+task<void> serve_taken(taken_connection of) {
+    wire over(*of.client, *of.limits, *of.counters);
+    std::exception_ptr error;
+    try {
+        const worker_counters::held counted(of.counters->connections_taken_over);
+        wire_takeover client(over, of.asked, *of.limits, of.draining);
+        co_await of.taker(client);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    task<void> ending = end_taken(&of, &over, std::move(error));
+    co_await std::move(ending);
+}
+
+} // namespace rota::http
