@@ -30,6 +30,10 @@ public:
     void rest();
     /// Whether that gives anything up.
     [[nodiscard]] bool may_rest() const noexcept { return decoder_ != nullptr && at_end_; }
+    /// Whether it has nothing that messages could refer to.
+    [[nodiscard]] bool is_new() const noexcept {
+        return decoder_ == nullptr && at_end_ && window_.empty();
+    }
     /// About how many bytes of memory it holds.
     [[nodiscard]] std::size_t memory() const noexcept;
 

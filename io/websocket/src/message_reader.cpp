@@ -181,16 +181,13 @@ void message_reader::forget_content() noexcept {
     content_.clear();
 }
 
-bool message_reader::may_rest() const noexcept {
-    return content_.capacity() > std::string().capacity() ||
-           (inflater_ && !open_ && inflater_->may_rest());
-}
-
-void message_reader::rest() {
+bool message_reader::rest() {
     if (inflater_ && !open_)
         inflater_->rest();
     if (content_.empty())
         std::string().swap(content_); // an assignment would keep the memory
+    return !open_ && !ended_ && !in_payload_ && !head_.begun() && wrong_.code == 0 &&
+           (!inflater_ || inflater_->is_new());
 }
 
 void message_reader::release() noexcept {

@@ -57,10 +57,9 @@ public:
     /// Whether nothing of a message has come: between two of them.
     [[nodiscard]] bool between_messages() const noexcept { return !open_; }
 
-    /// Gives up the memory that is not needed until more comes.
-    void rest();
-    /// Whether there is any.
-    [[nodiscard]] bool may_rest() const noexcept;
+    /// Gives up the memory that is not needed until more comes. True if there is nothing left that
+    /// another one would not have in the beginning.
+    [[nodiscard]] bool rest();
     /// Gives up all: nothing more is taken.
     void release() noexcept;
     /// About how many bytes of memory it holds.

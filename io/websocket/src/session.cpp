@@ -27,32 +27,14 @@ private:
     bool& flag_;
 };
 
-std::optional<inflate_terms> inflate_of(const websocket_terms& terms) {
-    if (!terms.deflate)
-        return std::nullopt;
-    return inflate_terms{terms.client_window_bits, terms.client_keeps_context};
-}
-
-coding::encoder_options deflate_of(const websocket_terms& terms,
-                                   const websocket_deflate& how) noexcept {
-    coding::encoder_options made;
-    made.to = coding::format::deflate;
-    made.level = how.level;
-    made.window_bits = terms.server_window_bits;
-    return made;
-}
+task<void> give_way() { co_await yield(); }
 
 } // namespace
 
 session::session(io::stream& over, const websocket_terms& terms, const websocket_options& options,
                  const std::stop_token& stop, const std::stop_token& draining, worker& home)
     : stream_(over), home_(home), options_(options), terms_(terms), stop_(stop),
-      draining_(draining), either_(stop, draining),
-      reader_(options.message_bytes_max, inflate_of(terms)), heard_(home.turn_time()) {
-    if (terms.deflate)
-        deflater_.emplace(deflate_of(terms, options.deflate.value_or(websocket_deflate{})),
-                          terms.server_keeps_context);
-}
+      draining_(draining), either_(stop, draining), heard_(home.turn_time()) {}
 
 void session::heard() noexcept {
     heard_ = home_.turn_time();
@@ -62,13 +44,24 @@ void session::heard() noexcept {
 
 websocket_message session::show(bool last) noexcept {
     shown_ = true;
-    return {reader_.content(), reader_.is_text(), last};
+    return {reader_->content(), reader_->is_text(), last};
 }
 
-message_reader::step session::take() {
+message_reader& session::reader() {
+    if (!reader_) {
+        std::optional<inflate_terms> compression;
+        if (terms_.deflate)
+            compression = {terms_.client_window_bits, terms_.client_keeps_context};
+        reader_ = std::make_unique<message_reader>(options_.message_bytes_max, compression);
+    }
+    return *reader_;
+}
+
+message_reader::found session::take() {
+    message_reader& to = reader();
     message_reader::step step;
     try {
-        step = reader_.take(stream_.buffered());
+        step = to.take(stream_.buffered());
     } catch (...) { // there is no telling how far it came
         abort();
         throw;
@@ -77,123 +70,131 @@ message_reader::step session::take() {
         stream_.consume(step.taken);
         heard();
     }
-    return step;
+    return step.what;
 }
 
 /// A wait for more, until something is due: `co_await` of it says how it has ended. Not a
 /// coroutine, since it is what an idle client is made of.
 class session::arrival {
 public:
-    /// `stop` is of the routine that reads.
-    arrival(session& of, const std::stop_token& stop, time_point limit)
-        : stop_(stop),
-          either_(of.needs_link(stop) ? std::make_unique<const linked_stop<2>>(stop, of.draining_)
-                                      : nullptr),
-          filling_(of.stream_.fill(limit == time_point::max() ? io::deadline() : limit)),
-          inner_(filling_.under(either_          ? either_->token()
-                                : of.close_sent_ ? stop // a drain changes nothing any more
-                                                 : of.either_.token())) {}
+    arrival(session& of, time_point limit)
+        : of_(of), filling_(of.stream_.fill(limit == time_point::max() ? io::deadline() : limit)) {}
 
-    [[nodiscard]] bool await_ready() const noexcept { return inner_.await_ready(); }
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Parent>
     bool await_suspend(std::coroutine_handle<Parent> parent) {
-        return inner_.await_suspend(parent);
+        stop_ = &parent.promise().stop_token();
+        return filling_.under(link(*stop_)).await_suspend(parent);
     }
     woke await_resume() {
         try {
-            return inner_.await_resume() ? woke::data : woke::ended;
+            return filling_.under(*stop_).await_resume() ? woke::data : woke::ended;
         } catch (const timed_out&) {
             return woke::time;
         } catch (const std::system_error&) {
             return woke::gone;
         } catch (const operation_cancelled&) {
-            if (stop_.stop_requested())
+            if (stop_->stop_requested())
                 throw;
             return woke::drain;
         }
     }
 
 private:
-    const std::stop_token& stop_;
+    /// `stop` is of the routine that reads: linked to the drain already, unless that routine can be
+    /// stopped by itself.
+    const std::stop_token& link(const std::stop_token& stop) {
+        if (of_.close_sent_)
+            return stop; // a drain changes nothing any more
+        if (stop == of_.stop_)
+            return of_.either_.token();
+        either_ = std::make_unique<const linked_stop<2>>(stop, of_.draining_);
+        return either_->token();
+    }
+
+    session& of_;
+    const std::stop_token* stop_ = nullptr;
     std::unique_ptr<const linked_stop<2>> either_;
     task<bool> filling_;
-    task<bool>::awaiter inner_;
 };
 
-/// Whether its waits have to be linked to the drain first: other than as a rule it reads in a
-/// routine that can be stopped by itself.
-bool session::needs_link(const std::stop_token& stop) const noexcept {
-    return !close_sent_ && stop != stop_;
-}
-
+/// An idle client is what waits here, so little is kept meanwhile: whatever else is to be done is
+/// `then`.
 task<std::optional<websocket_message>> session::read(bool whole, io::deadline until) {
     if (reading_)
         throw std::logic_error("websocket: one at a time reads");
     const flag_guard reads(reading_);
-    const std::stop_token stop = co_await current_stop_token;
     if (std::exchange(shown_, false))
-        reader_.forget_content();
+        reader_->forget_content();
     while (!over_) {
-        if (stream_.buffered().empty()) {
-            if (draining_.stop_requested() && !close_sent_) {
-                co_await say_close(close_code::going_away, "the server is about to end");
-                continue;
-            }
+        task<void> then;
+        if (!stream_.buffered().empty()) {
+            const message_reader::found what = take();
+            if (shows(what, whole))
+                co_return show(what == message_reader::found::message);
+            then = behind_bytes(what);
+        } else if (draining_.stop_requested() && !close_sent_) {
+            then = say_close(close_code::going_away, "the server is about to end");
+        } else {
             const time_point due = next_time();
-            const bool is_users = until && *until <= due;
             woke by = woke::data;
             {
-                arrival more(*this, stop, is_users ? *until : due);
+                arrival more(*this, until ? std::min(*until, due) : due);
                 by = co_await more;
             }
-            if (by == woke::time && is_users)
+            if (by == woke::time && until && *until <= due)
                 throw timed_out();
-            if (by == woke::time)
-                co_await time_is_up(due);
-            else if (by == woke::ended || by == woke::gone)
-                gone();
-            continue;
+            then = behind_wait(by, due);
         }
-        const message_reader::step step = take();
-        if (step.what == message_reader::found::control) {
-            co_await answer_control();
-        } else if (step.what == message_reader::found::failed) {
-            co_await fail(reader_.fault());
-        } else {
-            if (close_sent_) // what comes behind our goodbye is dropped
-                reader_.forget_content();
-            else if (step.what == message_reader::found::message)
-                co_return show(true);
-            else if (!whole && !reader_.content().empty())
-                co_return show(false);
-            if (step.what == message_reader::found::busy)
-                co_await yield();
-        }
+        if (then.valid())
+            co_await std::move(then);
     }
-    reader_.release();
+    if (reader_)
+        reader_->release();
     co_return std::nullopt;
+}
+
+/// Whether the user gets what has come.
+bool session::shows(message_reader::found what, bool whole) const noexcept {
+    if (close_sent_ || what == message_reader::found::control ||
+        what == message_reader::found::failed)
+        return false;
+    return what == message_reader::found::message || (!whole && !reader_->content().empty());
+}
+
+/// What is to be done where the user does not; empty: nothing.
+task<void> session::behind_bytes(message_reader::found what) {
+    if (what == message_reader::found::control)
+        return answer_control();
+    if (what == message_reader::found::failed)
+        return fail(reader_->fault());
+    if (close_sent_) // what comes behind our goodbye is dropped
+        reader_->forget_content();
+    return what == message_reader::found::busy ? give_way() : task<void>();
+}
+
+/// The same behind a wait that has ended so.
+task<void> session::behind_wait(woke by, time_point due) {
+    if (by == woke::time)
+        return time_is_up(due);
+    if (by == woke::ended || by == woke::gone)
+        gone();
+    return {};
 }
 
 /// When something is due if nothing comes.
 session::time_point session::next_time() const noexcept {
     time_point next = time_point::max();
-    if (close_sent_)
-        next = close_until_;
-    else if (ping_out_)
-        next = pinged_ + options_.gone_after;
+    if (close_sent_ || ping_out_)
+        next = answer_by_;
     else if (options_.ping_after.count() != 0)
         next = heard_ + options_.ping_after;
-    return may_rest() ? std::min(next, heard_ + options_.rest_after) : next;
-}
-
-/// Whether there is anything that it can give up until more comes.
-bool session::may_rest() const noexcept {
-    return !rested_ && (reader_.may_rest() || (deflater_ && deflater_->memory() != 0));
+    return rested_ ? next : std::min(next, heard_ + options_.rest_after);
 }
 
 /// Nothing came until `due`, which next_time() has said.
 task<void> session::time_is_up(time_point due) {
-    if (may_rest() && due >= heard_ + options_.rest_after) {
+    if (!rested_ && due >= heard_ + options_.rest_after) {
         rest();
     } else if (close_sent_) {
         end(close_code::abnormal, "");
@@ -202,34 +203,33 @@ task<void> session::time_is_up(time_point due) {
     } else {
         co_await control(opcode::ping, std::string());
         ping_out_ = true;
-        pinged_ = home_.now();
+        if (!close_sent_) // meanwhile
+            answer_by_ = home_.now() + options_.gone_after;
     }
 }
 
 void session::rest() {
     rested_ = true;
-    reader_.rest();
-    if (deflater_ && writers_ == 0)
-        deflater_->forget();
+    if (reader_ && reader_->rest())
+        reader_.reset();
+    if (writers_ == 0) {
+        deflater_.reset();
+        writing_.reset();
+    }
+    stream_.rest();
 }
 
 task<void> session::answer_control() {
-    switch (reader_.control_op()) {
-    case opcode::ping:
-        if (!close_sent_)
-            co_await control(opcode::pong, std::string(reader_.control()));
-        break;
-    case opcode::close:
-        co_await answer_close();
-        break;
-    default: // a pong has shown that the client is there
-        break;
-    }
+    if (reader_->control_op() == opcode::close)
+        return answer_close();
+    if (reader_->control_op() == opcode::ping && !close_sent_)
+        return control(opcode::pong, std::string(reader_->control()));
+    return {}; // a pong has shown that the client is there
 }
 
 /// RFC 6455 section 5.5.1: it is answered with its own code, and the end.
 task<void> session::answer_close() {
-    const std::string_view payload = reader_.control();
+    const std::string_view payload = reader_->control();
     std::uint16_t code = 0;
     if (payload.size() >= 2) {
         code = static_cast<std::uint16_t>(static_cast<unsigned char>(payload[0]) << 8 |
@@ -290,7 +290,8 @@ task<void> session::finish(std::uint16_t code) {
 }
 
 std::size_t session::memory() const noexcept {
-    return sizeof(*this) + reader_.memory() + (deflater_ ? deflater_->memory() : 0);
+    return sizeof(*this) + (reader_ ? sizeof(*reader_) + reader_->memory() : 0) +
+           (deflater_ ? deflater_->memory() : 0);
 }
 
 } // namespace rota::http::ws

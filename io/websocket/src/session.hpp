@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <source_location>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -24,14 +26,15 @@ namespace rota::http::ws {
 
 /// A WebSocket at work: what a client sends, by way of a message_reader, and what it gets.
 ///
-/// Reading answers control frames and keeps the times: nothing runs beside it. Frames are written
-/// one at a time and whole: without waiting where nobody writes and the stream has room, else in
-/// turn. The closing handshake (RFC 6455 section 7.1): behind a close frame nothing is written, and
-/// what comes is dropped until the peer's, its end, or close_within. `over` is where nothing more
-/// is read: then read() has nothing to give. Belongs to its worker.
+/// What a message needs to be read or written exists while the client says something, and until it
+/// has been silent for a while. Reading answers control frames and keeps the times: nothing runs
+/// beside it. Frames are written one at a time and whole: without waiting where nobody writes and
+/// the stream has room, else in turn. The closing handshake (RFC 6455 section 7.1): behind a close
+/// frame nothing is written, and what comes is dropped until the peer's, its end, or close_within.
+/// `over` is where nothing more is read: then read() has nothing to give. Belongs to its worker.
 class session {
 public:
-    /// All of them but the terms and tokens outlive it. `stop` is of the routine that serves it.
+    /// All of them outlive it. `stop` is of the routine that serves it.
     session(io::stream& over, const websocket_terms& terms, const websocket_options& options,
             const std::stop_token& stop, const std::stop_token& draining, worker& home);
     session(const session&) = delete;
@@ -64,20 +67,24 @@ private:
 
     // -- reading
     class arrival;
-    [[nodiscard]] bool needs_link(const std::stop_token& stop) const noexcept;
     [[nodiscard]] time_point next_time() const noexcept;
-    [[nodiscard]] bool may_rest() const noexcept;
     task<void> time_is_up(time_point now);
-    task<void> answer_control();
+    [[nodiscard]] bool shows(message_reader::found what, bool whole) const noexcept;
+    [[nodiscard]] task<void> behind_bytes(message_reader::found what);
+    [[nodiscard]] task<void> behind_wait(woke by, time_point due);
+    [[nodiscard]] task<void> answer_control();
     task<void> answer_close();
     task<void> fail(ws::close_reason why);
-    [[nodiscard]] message_reader::step take();
+    [[nodiscard]] message_reader& reader();
+    [[nodiscard]] message_reader::found take();
     [[nodiscard]] websocket_message show(bool last) noexcept;
     void heard() noexcept;
     void rest();
 
     // -- writing
+    class turn;
     void refuse_if_closing() const;
+    [[nodiscard]] deflater& compressor();
     [[nodiscard]] bool try_frame(opcode op, std::string_view data);
     task<void> send_in_turn(opcode op, std::string_view data, io::deadline until);
     task<void> send_compressed(opcode op, std::string_view data, io::deadline until);
@@ -91,45 +98,54 @@ private:
     io::stream& stream_;
     worker& home_;
     const websocket_options& options_;
-    const websocket_terms terms_;
-    const std::stop_token stop_;
-    const std::stop_token draining_;
+    const websocket_terms& terms_;
+    const std::stop_token& stop_;
+    const std::stop_token& draining_;
     const linked_stop<2> either_;
 
     // -- reading
-    message_reader reader_;
-    time_point heard_;  // something
-    time_point pinged_; // while a ping is out that nothing has come behind
-    bool ping_out_ = false;
+    std::unique_ptr<message_reader> reader_; // or none: nothing of a message has come
+    time_point heard_;                       // something
+    time_point answer_by_;  // to a ping that is out, or to the close frame that was sent
+    bool ping_out_ = false; // and nothing has come behind it
     bool rested_ = false;
     bool shown_ = false; // the reader's content, to the user
     bool reading_ = false;
 
     // -- writing
-    std::optional<deflater> deflater_;
-    mutex writing_;
-    std::size_t writers_ = 0; // that hold `writing_` or wait for it
-    bool cut_ = false;        // within a frame of which the rest may not follow
+    std::unique_ptr<deflater> deflater_; // or none: it has nothing to refer to
+    std::unique_ptr<mutex> writing_;     // while there are writers, and until it rests
+    std::uint32_t writers_ = 0;          // that hold it or wait for it
+    bool cut_ = false;                   // within a frame of which the rest may not follow
 
     // -- the end
     bool close_sent_ = false;
     bool over_ = false;
     bool gone_ = false; // the stream is of no more use
     std::uint16_t close_code_ = 0;
-    time_point close_until_;
     std::string close_reason_;
 };
 
 /// For as long as it lives one more writes, or waits to.
-class in_turn {
+class session::turn {
 public:
-    explicit in_turn(std::size_t& count) noexcept : count_(++count) {}
-    ~in_turn() { --count_; }
-    in_turn(const in_turn&) = delete;
-    in_turn& operator=(const in_turn&) = delete;
+    /// Throws std::bad_alloc.
+    explicit turn(session& of) : of_(of) {
+        if (!of.writing_)
+            of.writing_ = std::make_unique<mutex>();
+        ++of.writers_;
+    }
+    ~turn() { --of_.writers_; }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+
+    [[nodiscard]] mutex::lock_awaiter
+    comes(std::source_location where = std::source_location::current()) const noexcept {
+        return of_.writing_->lock(where);
+    }
 
 private:
-    std::size_t& count_;
+    session& of_;
 };
 
 } // namespace rota::http::ws

@@ -51,15 +51,15 @@ bool session::try_frame(opcode op, std::string_view data) {
 
 task<void> session::send(opcode op, std::string_view data, io::deadline until) {
     refuse_if_closing();
-    if (deflater_ && data.size() >= options_.deflate->bytes_min)
+    if (terms_.deflate && data.size() >= options_.deflate->bytes_min)
         co_await send_compressed(op, data, until);
     else if (!try_frame(op, data))
         co_await send_in_turn(op, data, until);
 }
 
 task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline until) {
-    const in_turn waits(writers_);
-    const mutex::guard held = co_await writing_.lock();
+    const turn mine(*this);
+    const mutex::guard held = co_await mine.comes();
     refuse_if_closing();
     if (data.size() + head_room <= whole_bytes) {
         std::string frame = frame_of(op, data);
@@ -71,8 +71,8 @@ task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline 
 }
 
 task<void> session::send_compressed(opcode op, std::string_view data, io::deadline until) {
-    const in_turn waits(writers_);
-    const mutex::guard held = co_await writing_.lock();
+    const turn mine(*this);
+    const mutex::guard held = co_await mine.comes();
     refuse_if_closing();
     bool queued = false;
     // Nothing may refer to what the client has not got.
@@ -83,7 +83,7 @@ task<void> session::send_compressed(opcode op, std::string_view data, io::deadli
             if (!unless)
                 of.forget();
         }
-    } const at_end{*deflater_, queued};
+    } const at_end{compressor(), queued};
     std::string frame(head_room, '\0');
     co_await compress(data, &frame);
     const written_head head = write_head(op, true, frame.size() - head_room);
@@ -94,6 +94,17 @@ task<void> session::send_compressed(opcode op, std::string_view data, io::deadli
         co_await write_frame(std::move(frame), {}, until);
     }
     queued = true;
+}
+
+deflater& session::compressor() {
+    if (!deflater_) {
+        coding::encoder_options how;
+        how.to = coding::format::deflate;
+        how.level = options_.deflate->level;
+        how.window_bits = terms_.server_window_bits;
+        deflater_ = std::make_unique<deflater>(how, terms_.server_keeps_context);
+    }
+    return *deflater_;
 }
 
 task<void> session::compress(std::string_view data, std::string* to) {
@@ -130,8 +141,8 @@ task<void> session::write_frame(std::string frame, std::string_view rest, io::de
 task<void> session::write_encoded(std::string_view frame, io::deadline until) {
     if (writers_ == 0 && !cut_ && !is_closing() && stream_.try_write(frame))
         co_return;
-    const in_turn waits(writers_);
-    const mutex::guard held = co_await writing_.lock();
+    const turn mine(*this);
+    const mutex::guard held = co_await mine.comes();
     if (is_closing())
         co_return;
     if (frame.size() <= whole_bytes) {
@@ -146,8 +157,8 @@ task<void> session::write_encoded(std::string_view frame, io::deadline until) {
 task<void> session::control(opcode op, std::string payload) {
     if (try_frame(op, payload))
         co_return;
-    const in_turn waits(writers_);
-    const mutex::guard held = co_await writing_.lock();
+    const turn mine(*this);
+    const mutex::guard held = co_await mine.comes();
     if (is_closing() || cut_)
         co_return;
     std::string frame = frame_of(op, payload);
@@ -179,12 +190,12 @@ task<void> session::close(std::uint16_t code, std::string reason) {
 task<void> session::say_close(std::uint16_t code, std::string reason) {
     if (close_sent_)
         co_return;
-    const in_turn waits(writers_);
-    const mutex::guard held = co_await writing_.lock();
+    const turn mine(*this);
+    const mutex::guard held = co_await mine.comes();
     if (close_sent_ || cut_)
         co_return;
     close_sent_ = true;
-    close_until_ = home_.now() + options_.close_within;
+    answer_by_ = home_.now() + options_.close_within;
     if (close_code_ == 0) {
         close_code_ = code != 0 ? code : close_code::none;
         close_reason_ = reason;

@@ -27,22 +27,6 @@ io::shared_bytes frame_of(ws::opcode op, std::string_view data) {
     return io::shared_bytes({ws::write_head(op, false, data.size()).view(), data});
 }
 
-response switched(ws::agreement agreed, std::shared_ptr<const websocket_options> options,
-                  websocket_handler serve) {
-    const std::string subprotocol = agreed.terms.subprotocol;
-    response answer = response::upgrade("websocket", [terms = std::move(agreed.terms),
-                                                      options = std::move(options),
-                                                      serve = std::move(serve)](takeover& client) {
-        return serve_websocket(&client, terms, client.draining(), options.get(), &serve);
-    });
-    answer.header("Sec-WebSocket-Accept", agreed.accept);
-    if (!subprotocol.empty())
-        answer.header("Sec-WebSocket-Protocol", subprotocol);
-    if (!agreed.extensions.empty())
-        answer.header("Sec-WebSocket-Extensions", agreed.extensions);
-    return answer;
-}
-
 /// Whether what the user's function has thrown only says that the conversation is over.
 bool tells_the_end(const std::exception_ptr& error, const ws::session& of) {
     if (!of.is_closing())
@@ -54,6 +38,43 @@ bool tells_the_end(const std::exception_ptr& error, const ws::session& of) {
     } catch (...) {
         return false;
     }
+}
+
+/// As serve_websocket().
+task<void> serve_agreed(io::stream* over, const websocket_terms* terms, std::stop_token draining,
+                        const websocket_options* options, const websocket_handler* serve) {
+    const std::stop_token stop = co_await current_stop_token;
+    ws::session of(*over, *terms, *options, stop, draining, *worker::current());
+    std::exception_ptr error;
+    try {
+        co_await (*serve)(websocket(of));
+    } catch (...) {
+        error = std::current_exception();
+    }
+    if (error && stop.stop_requested())
+        std::rethrow_exception(error);
+    const bool failed = error && !tells_the_end(error, of);
+    const std::uint16_t code = failed ? ws::close_code::internal_error : ws::close_code::normal;
+    co_await of.finish(code);
+    if (failed)
+        std::rethrow_exception(error);
+}
+
+response switched(ws::agreement agreed, std::shared_ptr<const websocket_options> options,
+                  websocket_handler serve) {
+    const std::string subprotocol = agreed.terms.subprotocol;
+    response answer = response::upgrade("websocket", [terms = std::move(agreed.terms),
+                                                      options = std::move(options),
+                                                      serve = std::move(serve)](takeover& client) {
+        return serve_agreed(&client, &terms, client.draining(), options.get(), &serve);
+    });
+    answer.forget_request();
+    answer.header("Sec-WebSocket-Accept", agreed.accept);
+    if (!subprotocol.empty())
+        answer.header("Sec-WebSocket-Protocol", subprotocol);
+    if (!agreed.extensions.empty())
+        answer.header("Sec-WebSocket-Extensions", agreed.extensions);
+    return answer;
 }
 
 } // namespace
@@ -108,22 +129,7 @@ std::size_t websocket::memory() const noexcept { return session_->memory(); }
 
 task<void> serve_websocket(io::stream* over, websocket_terms terms, std::stop_token draining,
                            const websocket_options* options, const websocket_handler* serve) {
-    const routine& self = co_await current_routine;
-    const std::stop_token stop = co_await current_stop_token;
-    ws::session of(*over, terms, *options, stop, draining, self.home());
-    std::exception_ptr error;
-    try {
-        co_await (*serve)(websocket(of));
-    } catch (...) {
-        error = std::current_exception();
-    }
-    if (error && stop.stop_requested())
-        std::rethrow_exception(error);
-    const bool failed = error && !tells_the_end(error, of);
-    const std::uint16_t code = failed ? ws::close_code::internal_error : ws::close_code::normal;
-    co_await of.finish(code);
-    if (failed)
-        std::rethrow_exception(error);
+    co_await serve_agreed(over, &terms, std::move(draining), options, serve);
 }
 
 websocket_endpoint::websocket_endpoint(websocket_options options)

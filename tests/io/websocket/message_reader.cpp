@@ -209,17 +209,50 @@ TEST_CASE("pieces are dropped, and count") {
 TEST_CASE("at rest it holds little") {
     message_reader reader(1'000'000);
     CHECK(reader.take(frame("short")).what == found::message);
+    CHECK_FALSE(reader.rest()); // the message is there still
     reader.forget_content();
-    CHECK_FALSE(reader.may_rest());
+    CHECK(reader.rest());
     const std::string all = frame(std::string(600'000, 'x'));
     CHECK(reader.take(all).what == found::message);
     CHECK(reader.memory() >= 600'000);
     reader.forget_content();
     CHECK(reader.between_messages());
-    CHECK(reader.may_rest());
-    reader.rest();
+    CHECK(reader.rest());
     CHECK(reader.memory() < 64);
-    CHECK_FALSE(reader.may_rest());
+}
+
+TEST_CASE("it is as it was in the beginning between two messages only") {
+    const std::string first = frame("first", more);
+    for (std::size_t cut = 1; cut <= first.size(); ++cut) {
+        CAPTURE(cut);
+        message_reader reader(most);
+        CHECK(reader.rest());
+        CHECK(reader.take(std::string_view(first).substr(0, cut)).what == found::more);
+        CHECK_FALSE(reader.rest());
+        CHECK(reader.take(first.substr(cut) + frame("", last)).what == found::message);
+        CHECK(reader.content() == "first");
+        reader.forget_content();
+        CHECK(reader.rest());
+        CHECK(reader.take(frame("", ping)).what == found::control);
+        CHECK(reader.rest());
+    }
+}
+
+TEST_CASE("what compressed messages may refer to stays when it rests") {
+    if (!coding::is_available(coding::format::deflate))
+        return;
+    constexpr std::string_view hello("\xf2\x48\xcd\xc9\xc9\x07\x00", 7);
+    for (const bool keeps : {true, false}) {
+        message_reader reader(most, inflate_terms{15, keeps});
+        CHECK(reader.rest());
+        CHECK(reader.take(frame("plain")).what == found::message);
+        reader.forget_content();
+        CHECK(reader.rest());
+        CHECK(reader.take(frame(hello, {.rsv = 4})).what == found::message);
+        CHECK(reader.content() == "Hello");
+        reader.forget_content();
+        CHECK(reader.rest() == !keeps);
+    }
 }
 
 } // namespace

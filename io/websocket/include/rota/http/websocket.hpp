@@ -169,7 +169,8 @@ struct websocket_options {
 /// 403. Throws std::invalid_argument for options out of range, or subprotocols that are no tokens.
 [[nodiscard]] handler serve_websockets(websocket_handler serve, websocket_options options = {});
 
-/// The same for one request, within a handler: for what depends on the request.
+/// The same for one request, within a handler: for what depends on the request, which is gone when
+/// `serve` is called.
 ///
 ///     routes.get("/chat/{room}", [](const request& r) {
 ///         return http::upgrade_websocket(r, [room = r.param<std::string>("room")](
