@@ -5,6 +5,7 @@
 #include <rota/check.hpp>
 
 #include "backoff.hpp"
+#include "lease_id.hpp"
 #include "payload_size.hpp"
 
 namespace jobs {
@@ -239,7 +240,7 @@ std::vector<taken_job> ledger::take_up_to(queue_row& queue, const take_request& 
         ++row.attempts;
         row.due = now + lease;
         next_due_ = std::min(next_due_, row.due);
-        std::string id = lease_ids_();
+        std::string id = lease_id_of(row.id, lease_ids_());
         rows_.update(row, id);
         note(change_kind::taken, queue, &row, now, spent);
         jobs.push_back({row.id, std::move(texts.key), std::move(texts.payload), row.attempts,

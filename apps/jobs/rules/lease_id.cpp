@@ -1,0 +1,24 @@
+#include "lease_id.hpp"
+
+#include <charconv>
+
+namespace jobs {
+
+std::string lease_id_of(std::uint64_t job, std::string_view random) {
+    std::string id(lease_job_digits, '0');
+    for (std::size_t i = lease_job_digits; i-- > 0; job >>= 4)
+        id[i] = "0123456789abcdef"[job & 15];
+    id += random.substr(0, lease_secret_digits);
+    return id;
+}
+
+std::optional<std::uint64_t> job_of_lease(std::string_view lease) noexcept {
+    if (lease.size() < lease_job_digits)
+        return std::nullopt;
+    std::uint64_t job = 0;
+    const char* const end = lease.data() + lease_job_digits;
+    const auto [stopped, error] = std::from_chars(lease.data(), end, job, 16);
+    return error == std::errc() && stopped == end ? std::optional(job) : std::nullopt;
+}
+
+} // namespace jobs
