@@ -41,16 +41,18 @@ def fill(server, database, jobs, queues):
             SELECT nextval('rota_queue_numbers'), 'queue-' || i
             FROM generate_series(0, {queues - 1}) i;
         INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, added_at, since, due,
-                queued_ms, in_progress_ms, digest, lease, key, payload)
+                queued_ms, in_progress_ms, digest, token, key, payload)
             SELECT q.number, i, {STATE.format(queues=queues)}, 9, 1, 0, at + i, at + i,
                 CASE WHEN {STATE.format(queues=queues)} IN (1, 2) THEN at + 86400000 + i ELSE 0 END,
                 0, 0, sha256(convert_to('key-' || i, 'UTF8')),
                 CASE WHEN {STATE.format(queues=queues)} = 2
-                     THEN convert_to('lease-' || i, 'UTF8') END,
+                     THEN convert_to(lpad(i::text, 20, '0'), 'UTF8') END,
                 convert_to('key-' || i, 'UTF8'), convert_to('"' || repeat('x', 100) || '"', 'UTF8')
             FROM generate_series(1, {jobs}) i
             JOIN rota_queues q ON q.name = 'queue-' || (i % {queues}),
             (SELECT (extract(epoch FROM now()) * 1000)::bigint - {jobs} AS at) t;
+        INSERT INTO rota_keys (queue, digest, id)
+            SELECT queue, digest, id FROM rota_jobs WHERE state < 3 ORDER BY id;
         SELECT setval('rota_job_ids', {jobs});
         INSERT INTO rota_counts (queue, shard, queued, delayed, in_progress, dead, added, completed,
                 failures, expired, duplicates, queued_ms, in_progress_ms)

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "jobs/rules/lease_id.hpp"
 #include "statements.hpp"
 
 namespace jobs {
@@ -53,10 +54,8 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         send(sql::tokens_known, [&](postgres_values& v) { v.add_bytes(views(what.tokens)); });
         takers_.emplace_back([this](const postgres_result& r) { rows_.load_tokens(r); });
     }
-    if (!what.leases.empty()) {
-        send(sql::lock_leases, [&](postgres_values& v) { v.add_bytes(views(what.leases)); });
-        take_jobs();
-    }
+    if (!what.leases.empty())
+        ask_for_leases(name, what.leases);
     const auto ask_for = [&](const std::optional<std::uint64_t>& id, const sql::prepared& by) {
         if (!id)
             return;
@@ -96,6 +95,24 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         send(sql::lock_slice, [](postgres_values& v) { v.add(std::uint64_t{removed_at_once}); });
         take_jobs();
     }
+}
+
+/// What names no job is no lease: those of earlier versions, too, look as if they did.
+void postgres_load::ask_for_leases(const std::string& name,
+                                   const std::vector<std::string>& leases) {
+    std::vector<std::int64_t> ids;
+    std::vector<std::optional<std::string_view>> whole;
+    for (const std::string& lease : leases) {
+        if (const std::optional<std::uint64_t> id = job_of_lease(lease)) {
+            ids.push_back(static_cast<std::int64_t>(*id));
+            whole.emplace_back(lease);
+        }
+    }
+    if (ids.empty())
+        return;
+    postgres_values values;
+    over_.send(sql::lock_leases.name, values.add(std::string_view(name)).add(ids).add_bytes(whole));
+    take_jobs();
 }
 
 void postgres_load::ask_for_list(const std::string& name, const list_request& what) {

@@ -22,7 +22,8 @@ namespace {
 /// convert_from(payload, 'UTF8'). Times are milliseconds since 1970, UTC.
 ///
 /// There are engines on which each CREATE is a transaction of its own, whatever is around it
-/// (apps/README.md): so each may have been done before. ASC is for those that would hash.
+/// (apps/README.md): so each may have been done before. ASC is for those that would hash. `token`
+/// is of version 6, for those where a column that is added cannot be used at once.
 constexpr std::array to_version_1{
     "CREATE SEQUENCE IF NOT EXISTS rota_queue_numbers",
     "CREATE SEQUENCE IF NOT EXISTS rota_job_ids",
@@ -41,11 +42,12 @@ constexpr std::array to_version_1{
     "added_at BIGINT NOT NULL, since BIGINT NOT NULL, due BIGINT NOT NULL, "
     "queued_ms BIGINT NOT NULL, in_progress_ms BIGINT NOT NULL, attempts BIGINT NOT NULL, "
     "duplicates BIGINT NOT NULL, state SMALLINT NOT NULL, rank SMALLINT NOT NULL, "
-    "digest BYTEA NOT NULL, lease BYTEA, error BYTEA, key BYTEA NOT NULL, "
+    "digest BYTEA NOT NULL, lease BYTEA, token BYTEA, error BYTEA, key BYTEA NOT NULL, "
     "payload BYTEA NOT NULL)",
     "CREATE UNIQUE INDEX IF NOT EXISTS rota_jobs_key ON rota_jobs (queue, digest) WHERE state < 3",
     "CREATE INDEX IF NOT EXISTS rota_jobs_order ON rota_jobs (queue, state, rank, id)",
     "CREATE INDEX IF NOT EXISTS rota_jobs_due ON rota_jobs (due ASC, id ASC) WHERE due > 0",
+    "ALTER TABLE rota_jobs ADD COLUMN IF NOT EXISTS lease BYTEA", // to_version_6 has dropped it
     "CREATE UNIQUE INDEX IF NOT EXISTS rota_jobs_lease ON rota_jobs (lease) WHERE lease IS NOT "
     "NULL",
     "CREATE TABLE IF NOT EXISTS rota_tokens (queue BIGINT NOT NULL, token BYTEA NOT NULL, "
@@ -81,8 +83,30 @@ constexpr std::array to_version_5{
     "CREATE INDEX IF NOT EXISTS rota_jobs_dead ON rota_jobs (digest, queue, id) WHERE state = 3",
 };
 
-constexpr std::array<std::span<const char* const>, 5> migrations{
-    to_version_1, to_version_2, to_version_3, to_version_4, to_version_5};
+/// A row that changes gets an entry in each index of its table, so what is as good as random is in
+/// none of the jobs: a take would write a page for each of them. Keys are in a table of their own,
+/// of those that are not dead; of a lease the jobs have what is behind their id (lease_id.hpp), or
+/// all of it if an earlier version has made it.
+///
+/// Servers of earlier versions, which would not keep the keys, stop here, those that run, too: none
+/// of their statements that change a job does without `lease`.
+constexpr std::array to_version_6{
+    "ALTER TABLE rota_jobs ADD COLUMN IF NOT EXISTS token BYTEA",
+    "UPDATE rota_jobs SET token = lease WHERE lease IS NOT NULL",
+    "ALTER TABLE rota_jobs DROP COLUMN IF EXISTS lease", // and its index
+    "CREATE INDEX IF NOT EXISTS rota_jobs_token ON rota_jobs (token) "
+    "WHERE octet_length(token) = 32",
+    "CREATE TABLE IF NOT EXISTS rota_keys (queue BIGINT NOT NULL, digest BYTEA NOT NULL, "
+    "id BIGINT NOT NULL)",
+    "DELETE FROM rota_keys",
+    "DROP INDEX IF EXISTS rota_jobs_digest",
+    "INSERT INTO rota_keys (queue, digest, id) SELECT queue, digest, id FROM rota_jobs "
+    "WHERE state < 3 ORDER BY id",
+    "CREATE UNIQUE INDEX IF NOT EXISTS rota_keys_digest ON rota_keys (digest, queue)",
+};
+
+constexpr std::array<std::span<const char* const>, 6> migrations{
+    to_version_1, to_version_2, to_version_3, to_version_4, to_version_5, to_version_6};
 
 constexpr std::string_view no_such_table = "42P01";
 constexpr int attempts_max = 20;

@@ -23,7 +23,11 @@ const prepared commit{"commit", "COMMIT"};
 #define IN_QUEUE "j.queue IS NOT DISTINCT FROM " QUEUE
 #define JOB                                                                                        \
     "j.queue, j.id, j.state, j.rank, j.attempts, j.duplicates, j.added_at, j.since, j.due, "       \
-    "j.queued_ms, j.in_progress_ms, j.cause, j.lease, j.digest"
+    "j.queued_ms, j.in_progress_ms, j.cause, j.token, j.digest"
+// Those that hold keys. As an array: no plan of that begins with all jobs, or all keys.
+#define HOLDS(digests)                                                                             \
+    "j.id = ANY(ARRAY(SELECT k.id FROM rota_keys k WHERE k.queue = " QUEUE                         \
+    " AND k.digest = ANY(" digests "))) AND j.state < 3"
 #define NO_TEXTS ", NULL::bytea, NULL::bytea, NULL::bytea"
 #define KEY_ONLY ", j.key, NULL::bytea, NULL::bytea"
 #define TEXTS ", j.key, j.payload, j.error"
@@ -69,21 +73,22 @@ const prepared lock_queue{"lock_queue",
                           "SELECT number FROM rota_queues WHERE name = $1::text FOR UPDATE"};
 const prepared new_ids{"new_ids", "SELECT nextval('rota_job_ids') "
                                   "FROM generate_series(1, $1::bigint)"};
-const prepared lock_digests{"lock_digests",
-                            "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
-                            " AND j.digest = ANY($2::bytea[]) AND j.state < 3 "
-                            "ORDER BY j.id FOR UPDATE OF j"};
-const prepared lock_leases{"lock_leases", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
-                                          " AND j.lease = ANY($2::bytea[]) AND j.lease IS NOT NULL "
-                                          "ORDER BY j.id FOR UPDATE OF j"};
+const prepared lock_digests{"lock_digests", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " HOLDS(
+                                                "$2::bytea[]") " ORDER BY j.id FOR UPDATE OF j"};
+// Those with ids $2, and those with leases $3 that an earlier version has made.
+const prepared lock_leases{"lock_leases",
+                           "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
+                           " AND j.id = ANY($2::bigint[] || ARRAY(SELECT o.id FROM rota_jobs o "
+                           "WHERE o.token = ANY($3::bytea[]) AND octet_length(o.token) = 32)) "
+                           "AND j.state = 2 ORDER BY j.id FOR UPDATE OF j"};
 const prepared lock_ids{
     "lock_ids",
     "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE " AND j.id IN (SELECT $2::bigint "
-    "UNION ALL SELECT h.id FROM rota_jobs d JOIN rota_jobs h ON h.digest = d.digest "
-    "AND h.queue = d.queue AND h.state < 3 WHERE d.id = $2::bigint AND d.state = 3) "
+    "UNION ALL SELECT k.id FROM rota_jobs d JOIN rota_keys k ON k.digest = d.digest "
+    "AND k.queue = d.queue WHERE d.id = $2::bigint AND d.state = 3) "
     "ORDER BY j.id FOR UPDATE OF j"};
-const prepared find_digest{"find_digest", "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
-                                          " AND j.digest = ANY($2::bytea[]) AND j.state < 3"};
+const prepared find_digest{"find_digest",
+                           "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " HOLDS("$2::bytea[]")};
 const prepared find_dead_digest{"find_dead_digest",
                                 "SELECT " JOB TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
                                 " AND j.digest = ($2::bytea[])[1] AND j.state = 3 "
@@ -105,8 +110,8 @@ const prepared lock_slice{"lock_slice",
 // its end, since all of its rows fit that condition.
 #define DEAD_NAMED(of) " WHERE " of ".id = ANY($2::bigint[]) AND " of ".state > 2"
 #define HOLDERS(dead)                                                                              \
-    "SELECT " JOB KEY_ONLY " FROM rota_jobs j WHERE " IN_QUEUE " AND j.state < 3 AND j.digest = "  \
-    "ANY(ARRAY(SELECT d.digest FROM rota_jobs d" dead ")) ORDER BY j.id FOR UPDATE OF j"
+    "SELECT " JOB KEY_ONLY " FROM rota_jobs j WHERE " HOLDS(                                       \
+        "ARRAY(SELECT d.digest FROM rota_jobs d" dead ")") " ORDER BY j.id FOR UPDATE OF j"
 const prepared lock_dead{"lock_dead", "SELECT " JOB KEY_ONLY
                                       " FROM rota_jobs j" DEAD_SLICE("j") " FOR UPDATE OF j"};
 const prepared lock_holders{"lock_holders", HOLDERS(DEAD_SLICE("d"))};
@@ -161,26 +166,38 @@ const prepared tokens_known{
 
 const prepared insert_jobs{
     "insert_jobs",
+    "WITH n AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], "
+    "$5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[], $10::bytea[]) "
+    "AS n (queue, id, state, rank, duplicates, added_at, due, digest, key, payload)), "
+    "free AS (INSERT INTO rota_keys (queue, digest, id) SELECT n.queue, n.digest, n.id FROM n "
+    "ON CONFLICT (digest, queue) DO NOTHING RETURNING id) "
     "INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, added_at, since, due, "
     "queued_ms, in_progress_ms, digest, key, payload) "
     "SELECT n.queue, n.id, n.state, n.rank, 0, n.duplicates, n.added_at, n.added_at, n.due, 0, 0, "
-    "n.digest, n.key, n.payload FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], "
-    "$4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[], "
-    "$10::bytea[]) AS n (queue, id, state, rank, duplicates, added_at, due, digest, key, payload) "
-    "ON CONFLICT (queue, digest) WHERE state < 3 DO NOTHING"};
+    "n.digest, n.key, n.payload FROM n JOIN free ON free.id = n.id"};
 const prepared update_jobs{
     "update_jobs",
     "UPDATE rota_jobs j SET state = n.state, attempts = n.attempts, duplicates = n.duplicates, "
     "since = n.since, due = n.due, queued_ms = n.queued_ms, in_progress_ms = n.in_progress_ms, "
-    "cause = n.cause, lease = CASE WHEN n.lease IS NULL THEN j.lease WHEN n.lease = ''::bytea THEN "
-    "NULL "
-    "ELSE n.lease END, error = coalesce(n.error, j.error) "
+    "cause = n.cause, token = CASE WHEN n.token IS NULL THEN j.token WHEN n.token = ''::bytea THEN "
+    "NULL ELSE n.token END, error = coalesce(n.error, j.error) "
     "FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], "
     "$6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[], $11::bytea[]) "
-    "AS n (id, state, attempts, duplicates, since, due, queued_ms, in_progress_ms, cause, lease, "
+    "AS n (id, state, attempts, duplicates, since, due, queued_ms, in_progress_ms, cause, token, "
     "error) "
     "WHERE j.id = n.id"};
-const prepared delete_jobs{"delete_jobs", "DELETE FROM rota_jobs WHERE id = ANY($1::bigint[])"};
+// What holds the keys of some jobs that were dead, or were not, is set right.
+const prepared hold_keys{"hold_keys",
+                         "INSERT INTO rota_keys (queue, digest, id) SELECT j.queue, j.digest, j.id "
+                         "FROM rota_jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.digest "
+                         "ON CONFLICT (digest, queue) DO NOTHING"};
+#define KEYS_OF(jobs)                                                                              \
+    "DELETE FROM rota_keys k USING " jobs " j WHERE k.digest = j.digest AND k.queue = j.queue "    \
+    "AND k.id = j.id"
+const prepared free_keys{"free_keys", KEYS_OF("rota_jobs") " AND j.id = ANY($1::bigint[])"};
+const prepared delete_jobs{
+    "delete_jobs", "WITH gone AS (DELETE FROM rota_jobs WHERE id = ANY($1::bigint[]) "
+                   "RETURNING queue, digest, id, state) " KEYS_OF("gone") " AND j.state < 3"};
 const prepared insert_tokens{
     "insert_tokens",
     "INSERT INTO rota_tokens (queue, token, fingerprint, id, expires_at) "
@@ -259,12 +276,14 @@ const prepared notify{"notify", "SELECT pg_notify($1::text, $2::text)"};
 #undef QUEUE
 #undef IN_QUEUE
 #undef JOB
+#undef HOLDS
 #undef NO_TEXTS
 #undef TEXTS
 #undef KEY_ONLY
 #undef DEAD_SLICE
 #undef DEAD_NAMED
 #undef HOLDERS
+#undef KEYS_OF
 #undef QUEUE_COLUMNS
 #undef COUNTED_QUEUES
 #undef QUEUE_GROUPS
@@ -306,7 +325,8 @@ std::span<const sql::prepared* const> sql::statements() noexcept {
                                     &have_jobs,      &next_due_job,     &lock_dead,
                                     &lock_holders,   &lock_dead_named,  &lock_holders_named,
                                     &find_digest,    &find_dead_digest, &lock_counts_of,
-                                    &lock_slice,     &count_tokens};
+                                    &lock_slice,     &count_tokens,     &hold_keys,
+                                    &free_keys};
     return all;
 }
 

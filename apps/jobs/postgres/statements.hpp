@@ -27,7 +27,7 @@ extern const prepared queues_page;  ///< up to $2 behind $1, by name, with count
 extern const prepared lock_queue;   ///< until the end of the transaction
 extern const prepared new_ids;      ///< $1 of them
 extern const prepared lock_digests; ///< jobs that hold a key, by its digest
-extern const prepared lock_leases;  ///< jobs by their leases
+extern const prepared lock_leases;  ///< jobs in progress, by their ids and old leases
 extern const prepared lock_ids;     ///< a job, and the holder of its key if it is dead
 extern const prepared lock_dead;    ///< a slice of the dead
 extern const prepared lock_holders; ///< the holders of that slice's keys
@@ -46,7 +46,9 @@ extern const prepared lock_purged;    ///< of one state, behind a place, with id
 extern const prepared tokens_known;   ///< of one queue
 extern const prepared insert_jobs;    ///< those whose keys are free
 extern const prepared update_jobs;
-extern const prepared delete_jobs;
+extern const prepared delete_jobs;   ///< and their keys
+extern const prepared hold_keys;     ///< of jobs that are not dead any more, unless held
+extern const prepared free_keys;     ///< of jobs that are dead now
 extern const prepared insert_tokens; ///< unless they hold
 extern const prepared count_tokens;  ///< up to $2 that end before $1, the last first
 extern const prepared trim_tokens;   ///< up to $2 of those that end by $1

@@ -6,6 +6,7 @@
 
 #include <rota/crypto/digest.hpp>
 
+#include "jobs/rules/lease_id.hpp"
 #include "statements.hpp"
 
 namespace jobs {
@@ -37,6 +38,15 @@ job_row job_at(const postgres_result& rows, int i) {
     job.in_progress_ms = rows.integer(i, 10);
     job.cause = static_cast<job_cause>(rows.integer(i, 11));
     return job;
+}
+
+/// What is kept of a lease is what its job's id does not tell; all of it of one that an earlier
+/// version has made, which is longer.
+std::string lease_of(const job_row& job, std::string_view kept) {
+    return kept.size() > lease_secret_digits ? std::string(kept) : lease_id_of(job.id, kept);
+}
+std::string_view kept_of(std::string_view lease) {
+    return lease.substr(std::min(lease.size(), lease_job_digits));
 }
 
 } // namespace
@@ -88,7 +98,7 @@ void postgres_table::load_jobs(const postgres_result& rows,
         }
         rows_.insert(job, std::move(key), std::string(rows.text(i, 15)));
         if (!rows.is_null(i, 12))
-            rows_.update(job, rows.text(i, 12));
+            rows_.update(job, lease_of(job, rows.text(i, 12)));
         if (!rows.is_null(i, 16))
             rows_.set_error(job, rows.text(i, 16));
     }
@@ -154,18 +164,25 @@ void postgres_table::insert(const job_row& job, std::string key, std::string pay
 }
 
 void postgres_table::update(const job_row& job, std::optional<std::string_view> lease) {
+    if (!inserted_.contains({job.queue, job.id})) {
+        changes& what = changes_of(job);
+        if (lease)
+            what.lease = *lease;
+    }
     rows_.update(job, lease);
-    const place at{job.queue, job.id};
-    if (inserted_.contains(at))
-        return;
-    changes& what = changed_[at];
-    if (lease)
-        what.lease = *lease;
 }
 
 void postgres_table::set_error(const job_row& job, std::string_view error) {
     rows_.set_error(job, error);
-    changed_[{job.queue, job.id}].error = error;
+    changes_of(job).error = error;
+}
+
+/// To be asked for before the first of them is made.
+postgres_table::changes& postgres_table::changes_of(const job_row& job) {
+    const auto [at, first] = changed_.try_emplace({job.queue, job.id});
+    if (first)
+        at->second.was_dead = rows_.find(job.queue, job.id)->state == job_state::dead;
+    return at->second;
 }
 
 void postgres_table::erase(const job_row& job) {
@@ -231,7 +248,7 @@ void postgres_table::write_changed(postgres_connection& to) {
               std::int64_t{job.attempts}, std::int64_t{job.duplicates}, job.since, job.due,
               job.queued_ms, job.in_progress_ms, static_cast<std::int64_t>(job.cause)})
             numbers[column++].push_back(value);
-        texts[0].push_back(what.lease);
+        texts[0].push_back(what.lease.transform(kept_of));
         texts[1].push_back(what.error);
     }
     postgres_values values;
@@ -240,6 +257,17 @@ void postgres_table::write_changed(postgres_connection& to) {
     for (const auto& column : texts)
         values.add_bytes(column);
     to.send(sql::update_jobs.name, values);
+}
+
+/// The ids of those that are dead now and were not, or the other way round.
+std::vector<std::int64_t> postgres_table::changed_from(bool was_dead) {
+    std::vector<std::int64_t> ids;
+    for (const auto& [at, what] : changed_) {
+        const bool is_dead = rows_.find(at.first, at.second)->state == job_state::dead;
+        if (what.was_dead == was_dead && is_dead != was_dead)
+            ids.push_back(static_cast<std::int64_t>(at.second));
+    }
+    return ids;
 }
 
 /// Written last, the rows of counts are locked for the shortest time.
@@ -281,6 +309,14 @@ std::vector<postgres_table::expected> postgres_table::write(postgres_connection&
     if (!changed_.empty()) {
         write_changed(to);
         ++sent;
+    }
+    if (const std::vector<std::int64_t> died = changed_from(false); !died.empty()) {
+        to.send(sql::free_keys.name, postgres_values().add(died));
+        ++sent;
+    }
+    if (const std::vector<std::int64_t> revived = changed_from(true); !revived.empty()) {
+        to.send(sql::hold_keys.name, postgres_values().add(revived));
+        result.push_back({sent++, revived.size()});
     }
     if (!erased_.empty()) {
         to.send(sql::delete_jobs.name, postgres_values().add(erased_));

@@ -93,11 +93,14 @@ public:
 private:
     using place = std::pair<std::uint64_t, std::uint64_t>; // queue, id
     struct changes {
+        bool was_dead = false;
         std::optional<std::string> lease; // a new one; empty: none any more
         std::optional<std::string> error;
     };
+    changes& changes_of(const job_row& job);
     void write_inserted(postgres_connection& to);
     void write_changed(postgres_connection& to);
+    [[nodiscard]] std::vector<std::int64_t> changed_from(bool was_dead);
     void write_counts(postgres_connection& to, std::int64_t shard);
 
     memory_table rows_;

@@ -35,7 +35,9 @@ struct use {
     std::int64_t pages = 250;
 };
 
-/// Jobs are numbered from 1 on; of job n the key is 'key-n', the lease, if it has one, 'lease-n'.
+/// Jobs are numbered from 1 on; of job n the key is 'key-n', the lease, if it has one, 'lease-n',
+/// of each third as an earlier version makes them.
+#define OLD_LEASE "convert_to(lpad('lease-900', 32, '0'), 'UTF8')"
 #define DIGESTS "ARRAY[sha256('key-1'), sha256('key-900'), sha256('none')]"
 const std::map<std::string_view, use> uses{
     {"begin", {nullptr}},
@@ -49,7 +51,7 @@ const std::map<std::string_view, use> uses{
     {"lock_queue", {"'queue-0'"}},
     {"new_ids", {"10"}},
     {"lock_digests", {"'queue-0', " DIGESTS}},
-    {"lock_leases", {"'queue-0', ARRAY['lease-1'::bytea, 'lease-900', 'none']"}},
+    {"lock_leases", {"'queue-0', '{1,900}', ARRAY['lease-1'::bytea, 'none', " OLD_LEASE "]"}},
     {"lock_ids", {"'queue-0', 900"}},
     {"lock_dead", {"'queue-0', 0, 0, 100", 110, 700}},
     {"lock_holders", {"'queue-0', 0, 0, 100", 210, 1'000}},
@@ -73,6 +75,8 @@ const std::map<std::string_view, use> uses{
      {"'{1,900}', '{0,0}', '{1,1}', '{0,0}', '{1,1}', '{0,0}', '{1,1}', '{1,1}', '{0,0}', "
       "ARRAY[NULL::bytea, ''], ARRAY[NULL::bytea, 'e']"}},
     {"delete_jobs", {"'{1,900}'"}},
+    {"hold_keys", {"'{1,900}'"}},
+    {"free_keys", {"'{1,900}'"}},
     {"insert_tokens",
      {"'{1,1}', ARRAY['token-1'::bytea, 'new'], '{1,1}', '{1,1}', '{9,9}', 1800000000000"}},
     {"count_tokens", {"9223372036854775807, 1000", 1'010}},
@@ -118,7 +122,8 @@ public:
         wait(over_.open(std::chrono::seconds(60)));
         over_.set_patience(std::chrono::minutes(5));
         wait(set_up_session(&over_));
-        for (const char* const table : {"rota_jobs", "rota_tokens", "rota_counts", "rota_queues"})
+        for (const char* const table :
+             {"rota_jobs", "rota_keys", "rota_tokens", "rota_counts", "rota_queues"})
             run(std::string("ALTER TABLE ") + table + " SET (autovacuum_enabled = off)");
         const std::string last_queue = std::to_string(queues - 1);
         run("INSERT INTO rota_queues (number, name) SELECT i + 1, 'queue-' || i FROM "
@@ -133,16 +138,18 @@ public:
             ") i");
         run(std::string(
                 "INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, added_at, "
-                "since, due, queued_ms, in_progress_ms, digest, lease, key, payload) "
+                "since, due, queued_ms, in_progress_ms, digest, token, key, payload) "
                 "SELECT queue, i, state, CASE WHEN i % 777 = 0 THEN 5 ELSE 9 END, 0, 0, i, i, "
                 "CASE WHEN state IN (1, 2) THEN ") +
             std::string(now_text) +
             " + i ELSE 0 END, 0, 0, sha256(key), CASE WHEN state = 2 THEN "
-            "convert_to('lease-' || i, 'UTF8') END, key, '\"a payload of a usual size\"' FROM "
+            "convert_to(lpad('lease-' || i, CASE i % 3 WHEN 0 THEN 32 ELSE 20 END, '0'), 'UTF8') "
+            "END, key, '\"a payload of a usual size\"' FROM "
             "(SELECT i, " +
             with.queue + " AS queue, " + with.state +
             " AS state, convert_to('key-' || i, 'UTF8') AS key FROM generate_series(1, " +
             std::to_string(with.jobs) + ") i) jobs");
+        run("INSERT INTO rota_keys SELECT queue, digest, id FROM rota_jobs WHERE state < 3");
         run("SELECT setval('rota_queue_numbers', 2000), setval('rota_job_ids', 9000000)");
         wait(prepare_statements(&over_));
     }

@@ -156,71 +156,6 @@ TEST_CASE("steps outlive their connections") {
     CHECK(s.counts().queued == 6);
 }
 
-TEST_CASE("a schema of a newer program is refused, and the program recovers when it is not") {
-    if (!postgres_for_tests())
-        SKIP("ROTA_TEST_POSTGRES names no database");
-    const scratch_schema schema;
-    {
-        postgres_store store(schema.context(), schema.url());
-        CHECK_FALSE(schema.context().block_on(store.describe("q", now)));
-    }
-    const auto newest = schema.run("SELECT version FROM rota_schema");
-    schema.run("UPDATE rota_schema SET version = 1000");
-    postgres_store store(schema.context(), schema.url());
-    CHECK_THROWS_WITH(schema.context().block_on(store.describe("q", now)),
-                      ContainsSubstring("version 1000"));
-    schema.run("UPDATE rota_schema SET version = " + std::to_string(newest));
-    for (bool there = false; !there;) {
-        try {
-            there = schema.context().block_on(add_one(&store, "k")) == add_outcome::added;
-        } catch (const store_error&) {
-            schema.context().block_on(rota::sleep_for(std::chrono::milliseconds(20)));
-        }
-    }
-}
-
-TEST_CASE("a schema that was left half-made is completed") {
-    if (!postgres_for_tests())
-        SKIP("ROTA_TEST_POSTGRES names no database");
-    const scratch_schema schema;
-    {
-        postgres_store store(schema.context(), schema.url());
-        CHECK_FALSE(schema.context().block_on(store.describe("q", now)));
-    }
-    // As where CREATE cannot be undone with its transaction.
-    schema.run("DROP TABLE rota_tokens");
-    schema.run("DROP INDEX rota_jobs_due");
-    const auto newest = schema.run("SELECT version FROM rota_schema");
-    schema.run("UPDATE rota_schema SET version = 0");
-    postgres_store store(schema.context(), schema.url());
-    CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::added);
-    CHECK(schema.run("SELECT version FROM rota_schema") == newest);
-}
-
-TEST_CASE("a schema of version 1 is brought to this one, with what it holds") {
-    if (!postgres_for_tests())
-        SKIP("ROTA_TEST_POSTGRES names no database");
-    const scratch_schema schema;
-    {
-        postgres_store store(schema.context(), schema.url());
-        CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::added);
-    }
-    const auto newest = schema.run("SELECT version FROM rota_schema");
-    schema.run("DROP INDEX rota_jobs_dead");
-    schema.run("ALTER TABLE rota_jobs DROP COLUMN cause");
-    for (const char* name : {"after", "initial_ms", "factor_milli", "max_ms"})
-        schema.run(std::string("ALTER TABLE rota_queues DROP COLUMN backoff_") + name);
-    schema.run("DROP INDEX rota_jobs_digest");
-    schema.run("CREATE UNIQUE INDEX rota_jobs_key ON rota_jobs (queue, digest) WHERE state < 3");
-    schema.run("UPDATE rota_schema SET version = 1");
-    postgres_store store(schema.context(), schema.url());
-    CHECK(schema.context().block_on(add_one(&store, "k")) == add_outcome::duplicate);
-    CHECK(schema.context().block_on(add_one(&store, "other")) == add_outcome::added);
-    CHECK(schema.run("SELECT version FROM rota_schema") == newest);
-    CHECK(schema.run("SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema AND "
-                     "indexname = 'rota_jobs_key'") == 0);
-}
-
 namespace {
 
 /// How the server would go about a statement of the store, for whatever it is given.
@@ -259,16 +194,17 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
     }
     // The server has not counted them yet: it guesses how many of them are in one queue.
     schema.run("INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, added_at, "
-               "since, due, queued_ms, in_progress_ms, digest, lease, key, payload) SELECT number, "
+               "since, due, queued_ms, in_progress_ms, digest, token, key, payload) SELECT number, "
                "1000 + i, 2, 9, 1, 0, 1, 1, 1, 0, 0, decode(md5(i::text), 'hex'), "
                "decode(md5('l' || i), 'hex'), 'k', '1' FROM rota_queues, "
                "generate_series(1, 5000) i");
+    schema.run("INSERT INTO rota_keys SELECT queue, digest, id FROM rota_jobs WHERE id > 1000");
     const auto plan = [&](const sql::prepared& of, const char* with) {
         return schema.context().block_on(plan_of(&schema, &of, with));
     };
     const std::string others = "rota_jobs_order";
     for (const std::string& each :
-         {plan(sql::lock_digests, "'q', '{a,b}'"), plan(sql::lock_leases, "'q', '{a,b}'"),
+         {plan(sql::lock_digests, "'q', '{a,b}'"), plan(sql::lock_leases, "'q', '{7}', '{a,b}'"),
           plan(sql::lock_ids, "'q', 7"), plan(sql::find_job, "'q', 7"),
           plan(sql::find_digest, "'q', '{a}'"), plan(sql::find_dead_digest, "'q', '{a}', 9"),
           plan(sql::lock_dead_named, "'q', '{7,8}'"),
@@ -278,7 +214,44 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
          {plan(sql::lock_to_take, "'q', 7, 1000"), plan(sql::lock_dead, "'q', 0, 0, 500"),
           plan(sql::lock_holders, "'q', 0, 0, 500"), plan(sql::lock_slice, "'q', 500")})
         CHECK_THAT(each, ContainsSubstring(others));
-    CHECK_THAT(plan(sql::lock_holders, "'q', 0, 0, 500"), ContainsSubstring("rota_jobs_digest"));
+    CHECK_THAT(plan(sql::lock_holders, "'q', 0, 0, 500"), ContainsSubstring("rota_keys_digest"));
+}
+
+TEST_CASE("keys are held by the jobs that are not dead, and by no others") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    two_stores s;
+    const auto held = [&] {
+        CHECK(s.schema.run("SELECT count(*) FROM rota_keys k FULL JOIN (SELECT * FROM rota_jobs "
+                           "WHERE state < 3) j ON j.id = k.id AND j.queue = k.queue AND "
+                           "j.digest = k.digest WHERE k.id IS NULL OR j.id IS NULL") == 0);
+        return s.schema.run("SELECT count(*) FROM rota_keys");
+    };
+    const auto take = [&] { return s.wait(s.one.take("q", {{1, 0}}, now)).at(0).at(0); };
+    const auto kill_first = [&] {
+        const taken_job job = take();
+        (void)s.wait(s.one.settle("q", {}, {{job.lease_id}}, now));
+        return job.id;
+    };
+    s.wait(s.one.configure("q", {.max_attempts = 1}, now));
+    for (const char* const key : {"a", "b", "c", "d"})
+        (void)s.wait(add_one(&s.one, key));
+    CHECK(held() == 4);
+    const std::uint64_t died = kill_first();
+    CHECK(held() == 3);
+    CHECK(s.wait(s.one.retry_dead("q", died, now)).outcome == revive_outcome::revived);
+    CHECK(held() == 4);
+    CHECK(kill_first() == died);
+    CHECK(s.wait(add_one(&s.one, "a")) == add_outcome::added);
+    CHECK(s.wait(s.one.retry_dead("q", died, now)).outcome == revive_outcome::duplicate);
+    CHECK(held() == 4);
+    CHECK(s.wait(s.one.remove("q", died, now))); // which leaves the key to the other
+    CHECK(held() == 4);
+    CHECK(s.wait(s.one.settle("q", {take().lease_id}, {}, now)).acked == 1);
+    CHECK(held() == 3);
+    (void)kill_first();
+    (void)s.wait(s.one.purge("q", now));
+    CHECK(held() == 0);
 }
 
 TEST_CASE("many consumers at once are served in several transactions") {
