@@ -68,7 +68,7 @@ private:
         text_ += (reader_.is_text() ? "t[" : "b[") + message_ + "]";
         message_.clear();
         shown_ = 0;
-        reader_.rest();
+        static_cast<void>(reader_.rest());
     }
 
     message_reader reader_;

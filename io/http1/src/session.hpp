@@ -55,7 +55,9 @@ public:
     task<void> serve();
     [[nodiscard]] bool is_taken_over() const noexcept { return taken_over_ != nullptr; }
     /// Whether serve_taker() goes on without the session.
-    [[nodiscard]] bool is_left_behind() const noexcept { return left_behind_; }
+    [[nodiscard]] bool is_left_behind() const noexcept {
+        return request_forgotten_ && control_.next != nullptr && control_.metrics != nullptr;
+    }
     /// Lets the taker have the connection, and counts it off in the end.
     [[nodiscard]] task<void> serve_taker();
 
@@ -138,9 +140,9 @@ private:
     std::size_t head_bytes_ = 0; // in the stream, still to be consumed
     bool unpaid_ = false; // answered without having waited since: to be counted before the next
     bool spent_ = false;  // others have their turn before the next
-    connection_taker taken_over_; // by whom; or empty
-    bool left_behind_ = false;    // by it
-    bool counted_off_ = false;    // by what serves the client next
+    connection_taker taken_over_;    // by whom; or empty
+    bool request_forgotten_ = false; // by it
+    bool counted_off_ = false;       // by what serves the client next
 
     // -- the connection
     bool client_rests_ = false;               // so there is none

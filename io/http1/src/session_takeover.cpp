@@ -67,13 +67,13 @@ task<exchange_end> session::hand_over(response* answer) {
     responder_.account(*answer);
     if (!wire_.try_send())
         co_await wire_.send();
-    left_behind_ = control_.next != nullptr && answer->forgets_request();
+    request_forgotten_ = answer->forgets_request();
     taken_over_ = std::move(answer->taker());
     co_return exchange_end::handed_over;
 }
 
 task<void> session::serve_taker() {
-    const request* const asked = left_behind_ ? nullptr : &responder_.asked();
+    const request* const asked = request_forgotten_ ? nullptr : &responder_.asked();
     counted_off_ = true;
     return serve_taken({.client = &wire_.stream(),
                         .limits = &limits_,

@@ -190,6 +190,7 @@ private:
     bool end_sent_ = false;
     bool closed_ = false;
     bool busy_ = false;
+    bool request_forgotten_ = false; // by taken_over_
 };
 
 } // namespace rota::http::h2

@@ -168,6 +168,7 @@ task<exchange_end> request_stream::hand_over(response* answer) {
         answer->status(200); // as it was sent
     responder_.account(*answer);
     place_.on.flush();
+    request_forgotten_ = answer->forgets_request();
     taken_over_.emplace(std::move(answer->taker()));
     co_return exchange_end::handed_over;
 }
@@ -178,7 +179,7 @@ task<exchange_end> request_stream::serve_taker() {
     std::exception_ptr error;
     try {
         const worker_counters::held counted(place_.counters.connections_taken_over);
-        const request* const asked = &responder_.asked();
+        const request* const asked = request_forgotten_ ? nullptr : &responder_.asked();
         stream_takeover client(*this, asked, place_.limits, place_.control.draining);
         co_await (*taken_over_)(client);
         client.shutdown_write();

@@ -37,7 +37,7 @@ task<response> go_on_decoded(state_ptr self, request* req, std::vector<coding::f
     if (answer.streamed()) {
         answer.producer() = [self, reader, inner = std::move(answer.producer())](
                                 body_writer& to) mutable { return inner(to); };
-    } else if (answer.takes_over()) {
+    } else if (answer.takes_over() && !answer.forgets_request()) {
         answer.taker() = [self, reader, inner = std::move(answer.taker())](takeover& from) mutable {
             return inner(from);
         };

@@ -130,12 +130,15 @@ task<void> serve_resting(session_shared& self, io::connection& client, session_r
 
 /// One that nothing resumes when it rests: `peer` is not what its socket says.
 task<void> serve_proxied_client(session_share self, io::connection client, std::string peer) {
-    behind_session then;
-    co_await serve_proxied(*self, client, peer, then);
-    if (then.is_http2)
-        then.next = serve_preface_sender(*self, client, std::move(peer));
-    if (then.next.valid())
-        co_await std::move(then.next);
+    try {
+        behind_session then;
+        co_await serve_proxied(*self, client, peer, then);
+        if (then.is_http2)
+            then.next = serve_preface_sender(*self, client, std::move(peer));
+        if (then.next.valid())
+            co_await std::move(then.next);
+    } catch (const std::system_error&) { // it has gone, or takes nothing
+    }
 }
 
 task<void> serve_client(session_share self, io::connection client, session_rest rest) {

@@ -202,6 +202,8 @@ void stream::abort() noexcept {
     state_->inner.abort();
 }
 
+void stream::rest() noexcept { state_->inner.rest(); }
+
 // --- What was agreed on ---
 
 version stream::used() const noexcept {

@@ -134,7 +134,10 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
                 co_return show(what == message_reader::found::message);
             then = behind_bytes(what);
         } else if (draining_.stop_requested() && !close_sent_) {
-            then = say_close(close_code::going_away, "the server is about to end");
+            if (cut_) // it cannot be told
+                abort();
+            else
+                then = say_close(close_code::going_away, "the server is about to end");
         } else {
             const time_point due = next_time();
             woke by = woke::data;
@@ -197,7 +200,8 @@ task<void> session::time_is_up(time_point due) {
     if (!rested_ && due >= heard_ + options_.rest_after) {
         rest();
     } else if (close_sent_) {
-        end(close_code::abnormal, "");
+        if (due >= answer_by_) // it may have been sent meanwhile
+            end(close_code::abnormal, "");
     } else if (ping_out_) {
         abort();
     } else {
@@ -224,7 +228,9 @@ task<void> session::answer_control() {
         return answer_close();
     if (reader_->control_op() == opcode::ping && !close_sent_)
         return control(opcode::pong, std::string(reader_->control()));
-    return {}; // a pong has shown that the client is there
+    if (reader_->control_op() == opcode::pong)
+        rest(); // it has shown that the client is there, and has no more to say
+    return {};
 }
 
 /// RFC 6455 section 5.5.1: it is answered with its own code, and the end.

@@ -47,8 +47,7 @@ public:
         };
         session_control control{draining_.get_token(), &metrics_, &hooks_, "peer", &refusing_};
         control.misdirected = std::move(misdirected);
-        routine_ = scheduler_.spawn(
-            serve_connection(&stream_, &routes_, &limits_, std::move(control)), {.name = "client"});
+        routine_ = scheduler_.spawn(serve(this, std::move(control)), {.name = "client"});
         scheduler_.run();
     }
 
@@ -97,8 +96,20 @@ public:
     /// Of the answer that was logged last.
     [[nodiscard]] std::uint64_t content_sent() const noexcept { return content_sent_; }
     [[nodiscard]] metrics_snapshot metrics() const { return metrics_.read(); }
+    /// The session has ended, and its connection is served without it.
+    [[nodiscard]] bool session_left() const noexcept { return session_left_; }
 
 private:
+    static task<void> serve(session_driver* self, session_control control) {
+        task<void> next;
+        control.next = &next;
+        co_await serve_connection(&self->stream_, &self->routes_, &self->limits_,
+                                  std::move(control));
+        self->session_left_ = next.valid();
+        if (next.valid())
+            co_await std::move(next);
+    }
+
     router routes_;
     server_limits limits_;
     session_hooks hooks_;
@@ -108,6 +119,7 @@ private:
     std::vector<std::string> errors_;
     std::vector<std::string> log_;
     std::uint64_t content_sent_ = 0;
+    bool session_left_ = false;
     inline_scheduler scheduler_;
     memory_stream stream_{scheduler_};
     routine_ptr routine_;

@@ -92,6 +92,39 @@ TEST_CASE("a connection goes on in another protocol, with what came behind the r
     CHECK(s.errors().empty());
 }
 
+TEST_CASE("a taker that has forgotten its request is served without the session") {
+    router routes = upgrade_routes();
+    routes.get("/alone", [] { return upgraded().forget_request(); });
+    session_driver with(upgrade_routes());
+    CHECK(with.exchange(request_line("GET /echo") + "one\n").ends_with("one\n"));
+    CHECK_FALSE(with.session_left());
+
+    session_driver s(std::move(routes));
+    CHECK(s.exchange(request_line("GET /alone") + "one\ntw") == std::string(switched) + "one\n");
+    CHECK(s.session_left());
+    CHECK(s.metrics().connections_taken_over == 1);
+    CHECK(s.metrics().connections_open == 1);
+    CHECK(s.exchange("o\nend\nGET /plain HTTP/1.1\r\nHost: a\r\n\r\n") == "two\n");
+    s.finish();
+    CHECK(s.ended_well());
+    CHECK(s.metrics().connections_taken_over == 0);
+    CHECK(s.metrics().connections_open == 0);
+    CHECK(s.log() == std::vector<std::string>{"GET /alone 101"});
+    CHECK(s.errors().empty());
+}
+
+TEST_CASE("one that throws without its session is reset, and told of") {
+    router routes;
+    routes.get("/alone", [] { return upgraded().forget_request(); });
+    session_driver s(std::move(routes));
+    s.exchange(request_line("GET /alone") + "throw\n");
+    CHECK(s.session_left());
+    CHECK(s.stream().aborted());
+    CHECK(s.ended());
+    CHECK(s.errors() == std::vector<std::string>{"handler of GET /alone threw: as told"});
+    CHECK(s.metrics().connections_open == 0);
+}
+
 TEST_CASE("answers to earlier requests leave before it") {
     session_driver s(upgrade_routes());
     const std::string out =

@@ -9,6 +9,7 @@
 
 #include <rota/errors.hpp>
 #include <rota/event.hpp>
+#include <rota/http/decoding.hpp>
 
 #include "answer_read.hpp"
 #include "coded_server.hpp"
@@ -396,6 +397,29 @@ TEST_CASE("what goes on in another protocol is left alone") {
     coded server(
         [] { return response::upgrade("chat", [](takeover&) -> task<void> { co_return; }); });
     CHECK(server.ask("gzip", "GET", "Connection: upgrade\r\nUpgrade: chat\r\n").status == 101);
+}
+
+// With the address sanitizer: what reads decoded content does not outlive its request.
+TEST_CASE("what goes on without its request is not tied to the content of that") {
+    router routes;
+    routes.use(http::decoding());
+    routes.get("/", [] {
+        return response::upgrade("chat",
+                                 [](takeover& client) -> task<void> {
+                                     const auto line = co_await client.read_line(100);
+                                     co_await client.write_line(line.value_or("none"));
+                                 })
+            .forget_request();
+    });
+    test::session_driver server(std::move(routes));
+    const std::string asked = request_of("/", "-", "GET",
+                                         "Connection: upgrade\r\nUpgrade: chat\r\n"
+                                         "Content-Encoding: gzip\r\n");
+    CHECK(server.exchange(asked).starts_with("HTTP/1.1 101 "));
+    CHECK(server.session_left());
+    CHECK(server.exchange("line\n") == "line\n");
+    server.finish();
+    CHECK(server.ended_well());
 }
 
 TEST_CASE("options that make no sense are refused") {

@@ -62,7 +62,7 @@ struct session_control {
     bool* is_http2 = nullptr;
     /// HTTP/1.1 only. Set: a client that goes on in another protocol, whose taker has forgotten the
     /// request (response::forget_request()), ends the session, which leaves here what serves the
-    /// client next, which is awaited at once. `metrics` is set, too.
+    /// client next, which is awaited at once. Not without `metrics`.
     task<void>* next = nullptr;
 };
 

@@ -24,7 +24,7 @@ public:
     /// The request that it was asked for with: its path, its fields. Not of an answer that has
     /// forgotten it (response::forget_request()).
     [[nodiscard]] const request& asked() const noexcept {
-        ROTA_CHECK(asked_ != nullptr, "a request that was forgotten is not asked for");
+        ROTA_CHECK_ALWAYS(asked_ != nullptr, "a request that was forgotten is not asked for");
         return *asked_;
     }
     /// The server's.

@@ -71,6 +71,7 @@ public:
     /// Says close_notify behind the last byte, and half-closes the stream below.
     void shutdown_write() noexcept override;
     void abort() noexcept override;
+    void rest() noexcept override;
 
     // -- what was agreed on, after handshake(); views live as long as the stream
 
