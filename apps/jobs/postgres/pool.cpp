@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds connecting_limit{5'000};
-constexpr milliseconds migration_limit{120'000};
+constexpr milliseconds preparing_limit{120'000};
 constexpr milliseconds second_try_within{1'000};
 constexpr milliseconds first_pause{100};
 constexpr milliseconds longest_pause{2'000};
@@ -200,9 +200,10 @@ void postgres_pool::cannot_connect(const std::string& why) noexcept {
 
 rota::task<void> postgres_pool::connect(postgres_connection* over) {
     co_await over->open(connecting_limit);
-    over->set_patience(migration_limit);
+    over->set_patience(preparing_limit);
     co_await set_up_session(over);
     co_await migrate(over);
+    over->set_patience(preparing_limit);
     co_await prepare_statements(over);
 }
 

@@ -23,7 +23,8 @@ namespace {
 ///
 /// There are engines on which each CREATE is a transaction of its own, whatever is around it
 /// (apps/README.md): so each may have been done before. ASC is for those that would hash. `token`
-/// is of version 6, for those where a column that is added cannot be used at once.
+/// is of version 6, for those where a column that is added cannot be used at once; `lease` is for
+/// that version to drop.
 constexpr std::array to_version_1{
     "CREATE SEQUENCE IF NOT EXISTS rota_queue_numbers",
     "CREATE SEQUENCE IF NOT EXISTS rota_job_ids",
@@ -47,9 +48,6 @@ constexpr std::array to_version_1{
     "CREATE UNIQUE INDEX IF NOT EXISTS rota_jobs_key ON rota_jobs (queue, digest) WHERE state < 3",
     "CREATE INDEX IF NOT EXISTS rota_jobs_order ON rota_jobs (queue, state, rank, id)",
     "CREATE INDEX IF NOT EXISTS rota_jobs_due ON rota_jobs (due ASC, id ASC) WHERE due > 0",
-    "ALTER TABLE rota_jobs ADD COLUMN IF NOT EXISTS lease BYTEA", // to_version_6 has dropped it
-    "CREATE UNIQUE INDEX IF NOT EXISTS rota_jobs_lease ON rota_jobs (lease) WHERE lease IS NOT "
-    "NULL",
     "CREATE TABLE IF NOT EXISTS rota_tokens (queue BIGINT NOT NULL, token BYTEA NOT NULL, "
     "fingerprint BIGINT NOT NULL, id BIGINT NOT NULL, expires_at BIGINT NOT NULL, "
     "PRIMARY KEY (queue, token))",
@@ -84,25 +82,30 @@ constexpr std::array to_version_5{
 };
 
 /// A row that changes gets an entry in each index of its table, so what is as good as random is in
-/// none of the jobs: a take would write a page for each of them. Keys are in a table of their own,
-/// of those that are not dead; of a lease the jobs have what is behind their id (lease_id.hpp), or
-/// all of it if an earlier version has made it.
+/// no index of jobs that are not dead: a take would write a page for each job. Their keys are in a
+/// table of their own; of a lease, a job's row holds what is behind the id (lease_id.hpp), or all
+/// of it if an earlier version has made it.
+///
+/// The order lets what was left half-made be completed. The index of tokens is there before the
+/// rows change: one that is made over rows which have just changed may be left aside by the
+/// planner for a time.
 ///
 /// Servers of earlier versions, which would not keep the keys, stop here, those that run, too: none
 /// of their statements that change a job does without `lease`.
 constexpr std::array to_version_6{
     "ALTER TABLE rota_jobs ADD COLUMN IF NOT EXISTS token BYTEA",
-    "UPDATE rota_jobs SET token = lease WHERE lease IS NOT NULL",
-    "ALTER TABLE rota_jobs DROP COLUMN IF EXISTS lease", // and its index
+    "ALTER TABLE rota_jobs ADD COLUMN IF NOT EXISTS lease BYTEA", // it may have been dropped
     "CREATE INDEX IF NOT EXISTS rota_jobs_token ON rota_jobs (token) "
     "WHERE octet_length(token) = 32",
+    "UPDATE rota_jobs SET token = lease WHERE lease IS NOT NULL",
+    "DROP INDEX IF EXISTS rota_jobs_lease", // not every engine does that with the column
+    "ALTER TABLE rota_jobs DROP COLUMN IF EXISTS lease",
     "CREATE TABLE IF NOT EXISTS rota_keys (queue BIGINT NOT NULL, digest BYTEA NOT NULL, "
-    "id BIGINT NOT NULL)",
+    "id BIGINT NOT NULL, CONSTRAINT rota_keys_digest PRIMARY KEY (digest, queue))",
     "DELETE FROM rota_keys",
     "DROP INDEX IF EXISTS rota_jobs_digest",
     "INSERT INTO rota_keys (queue, digest, id) SELECT queue, digest, id FROM rota_jobs "
-    "WHERE state < 3 ORDER BY id",
-    "CREATE UNIQUE INDEX IF NOT EXISTS rota_keys_digest ON rota_keys (digest, queue)",
+    "WHERE state < 3 ORDER BY digest, queue",
 };
 
 constexpr std::array<std::span<const char* const>, 6> migrations{
@@ -110,6 +113,8 @@ constexpr std::array<std::span<const char* const>, 6> migrations{
 
 constexpr std::string_view no_such_table = "42P01";
 constexpr int attempts_max = 20;
+/// Of one statement: it may go over all jobs, and if it were given up it would begin again.
+constexpr std::chrono::hours statement_limit{1};
 
 /// CREATE ... IF NOT EXISTS, too, is refused if another makes the same in that moment (SQLSTATE):
 /// unique key of a catalogue, there already, serialization failure, deadlock.
@@ -175,6 +180,7 @@ rota::task<void> migrate(postgres_connection* on) {
         check_version(version, on->where());
         if (static_cast<std::size_t>(version) == migrations.size())
             co_return;
+        on->set_patience(statement_limit);
         try {
             co_await migrate_from(on, version);
             co_return;

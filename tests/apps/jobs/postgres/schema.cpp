@@ -100,8 +100,8 @@ const std::vector<const char*> from_1_to_5{
     "CREATE INDEX rota_jobs_dead ON rota_jobs (digest, queue, id) WHERE state = 3",
     "UPDATE rota_schema SET version = 5",
 };
-// A job of each state, and one that has the key of the dead one.
-const std::string old_lease = "00000000000a0123456789abcdef0123"; // as if it were of job 10
+// A job of each state, one that has the key of the dead one, and one that is in progress, too.
+const std::string old_lease = "0000000000060123456789abcdef0123"; // as if it were of that: job 6
 const std::vector<std::string> what_they_hold{
     "INSERT INTO rota_queues (number, name) VALUES (nextval('rota_queue_numbers'), 'q')",
     "INSERT INTO rota_jobs (id, queue, added_at, since, due, queued_ms, in_progress_ms, attempts, "
@@ -111,9 +111,10 @@ const std::vector<std::string> what_they_hold{
     "(1, 1800000050000, 3, 'delayed', NULL, 'third'), "
     "(2, 1800000050000, 1, 'in progress', '" +
         old_lease +
-        "', NULL), (3, 0, 2, 'dies', NULL, 'last'), (0, 0, 0, 'dies', NULL, NULL)) "
+        "', NULL), (3, 0, 2, 'dies', NULL, 'last'), (0, 0, 0, 'dies', NULL, NULL), "
+        "(2, 1800000050000, 1, 'beside', 'fedcba98765432100123456789abcdef', NULL)) "
         "j (state, due, attempts, key, lease, error)",
-    "INSERT INTO rota_counts VALUES (1, 0, 2, 1, 1, 1, 5, 0, 0, 0, 0, 0, 0)",
+    "INSERT INTO rota_counts VALUES (1, 0, 2, 1, 2, 1, 6, 0, 0, 0, 0, 0, 0)",
 };
 
 /// Version 1 or 5.
@@ -161,10 +162,16 @@ TEST_CASE("a schema that was left half-made is completed, with what it holds") {
     const std::string lease = s.take().at(0).lease_id;
     s.store.reset();
     // As where CREATE cannot be undone with its transaction.
-    s.schema.run("DROP TABLE rota_tokens");
-    s.schema.run("DROP INDEX rota_jobs_due");
     const auto newest = s.version();
-    s.set_version(0);
+    SECTION("from the first version on") {
+        s.schema.run("DROP TABLE rota_tokens");
+        s.schema.run("DROP INDEX rota_jobs_due");
+        s.set_version(0);
+    }
+    SECTION("from one that had the leases in a column that is gone") {
+        s.schema.run("DROP TABLE rota_keys");
+        s.set_version(5);
+    }
     s.open();
     CHECK(s.add("k") == add_outcome::added);
     CHECK(s.version() == newest);
@@ -180,13 +187,14 @@ TEST_CASE("a schema of an earlier version is brought to this one, with what it h
     schema_user s;
     make_schema_of(s, GENERATE(1, 5));
     s.open();
-    for (const char* const key : {"queued", "delayed", "in progress", "dies"})
+    for (const char* const key : {"queued", "delayed", "in progress", "dies", "beside"})
         CHECK(s.add(key) == add_outcome::duplicate);
     CHECK(s.add("other") == add_outcome::added);
     CHECK(s.wait(s.store->extend("q", {old_lease}, 60'000, schema_time)).leases.size() == 1);
     CHECK(s.ack(old_lease) == 1);
     CHECK(s.ack(old_lease) == 0);
     CHECK(s.add("in progress") == add_outcome::added);
+    CHECK(s.add("beside") == add_outcome::duplicate);
     CHECK(s.retry_dead(4) == revive_outcome::duplicate);
     CHECK(s.wait(s.store->remove("q", 5, schema_time)));
     CHECK(s.wait(s.store->find("q", 4, schema_time))->error == "last");
@@ -200,9 +208,21 @@ TEST_CASE("a schema of an earlier version is brought to this one, with what it h
     const queue_counts counts = s.wait(s.store->describe("q", schema_time))->counts;
     CHECK(counts.queued == 4);
     CHECK(counts.delayed == 1);
-    CHECK(counts.in_progress + counts.dead == 0);
+    CHECK(counts.in_progress == 1);
+    CHECK(counts.dead == 0);
     CHECK_FALSE(s.has_index("rota_jobs_key"));
     CHECK_FALSE(s.has_index("rota_jobs_digest"));
+}
+
+TEST_CASE("each table has a primary key, without which nothing published can be deleted") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    schema_user s;
+    s.open();
+    CHECK(s.add("k") == add_outcome::added);
+    CHECK(s.schema.run("SELECT count(*) FROM pg_class c WHERE c.relkind = 'r' AND "
+                       "c.relnamespace = current_schema::regnamespace AND NOT EXISTS (SELECT FROM "
+                       "pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)") == 0);
 }
 
 TEST_CASE("a server of an earlier version that goes on beside a new one changes no job") {
