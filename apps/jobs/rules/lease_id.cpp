@@ -2,9 +2,12 @@
 
 #include <charconv>
 
+#include <rota/check.hpp>
+
 namespace jobs {
 
 std::string lease_id_of(std::uint64_t job, std::string_view random) {
+    ROTA_CHECK(job >> 4 * lease_job_digits == 0, "a job's id fits into that of a lease");
     std::string id(lease_job_digits, '0');
     for (std::size_t i = lease_job_digits; i-- > 0; job >>= 4)
         id[i] = "0123456789abcdef"[job & 15];

@@ -217,16 +217,41 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
     CHECK_THAT(plan(sql::lock_holders, "'q', 0, 0, 500"), ContainsSubstring("rota_keys_digest"));
 }
 
+namespace {
+
+/// How many keys are held: by the jobs that are not dead, and by no others.
+std::int64_t held_keys(const scratch_schema& schema) {
+    CHECK(schema.run("SELECT count(*) FROM rota_keys k FULL JOIN (SELECT * FROM rota_jobs "
+                     "WHERE state < 3) j ON j.id = k.id AND j.queue = k.queue AND "
+                     "j.digest = k.digest WHERE k.id IS NULL OR j.id IS NULL") == 0);
+    return schema.run("SELECT count(*) FROM rota_keys");
+}
+
+rota::task<void> revive_one(store* in, std::uint64_t id, revive_result* result) {
+    rota::task<revive_result> reviving = in->retry_dead("q", id, now);
+    *result = co_await std::move(reviving);
+}
+
+/// As soon as another waits for it; the test's limit is the limit.
+rota::task<void> commit_when_awaited(postgres_connection* on) {
+    for (bool awaited = false; !awaited;) {
+        rota::task<postgres_result> asking =
+            on->run("SELECT count(*) FROM pg_locks WHERE NOT granted AND "
+                    "pg_backend_pid() = ANY(pg_blocking_pids(pid))");
+        const postgres_result waiting = co_await std::move(asking);
+        awaited = waiting.integer(0, 0) != 0;
+    }
+    rota::task<postgres_result> committing = on->run("COMMIT");
+    (void)co_await std::move(committing);
+}
+
+} // namespace
+
 TEST_CASE("keys are held by the jobs that are not dead, and by no others") {
     if (!postgres_for_tests())
         SKIP("ROTA_TEST_POSTGRES names no database");
     two_stores s;
-    const auto held = [&] {
-        CHECK(s.schema.run("SELECT count(*) FROM rota_keys k FULL JOIN (SELECT * FROM rota_jobs "
-                           "WHERE state < 3) j ON j.id = k.id AND j.queue = k.queue AND "
-                           "j.digest = k.digest WHERE k.id IS NULL OR j.id IS NULL") == 0);
-        return s.schema.run("SELECT count(*) FROM rota_keys");
-    };
+    const auto held = [&] { return held_keys(s.schema); };
     const auto take = [&] { return s.wait(s.one.take("q", {{1, 0}}, now)).at(0).at(0); };
     const auto kill_first = [&] {
         const taken_job job = take();
@@ -252,6 +277,35 @@ TEST_CASE("keys are held by the jobs that are not dead, and by no others") {
     (void)kill_first();
     (void)s.wait(s.one.purge("q", now));
     CHECK(held() == 0);
+}
+
+TEST_CASE("a dead job is not revived while another server adds one with its key") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    two_stores s;
+    s.wait(s.one.configure("q", {.max_attempts = 1}, now));
+    (void)s.wait(add_one(&s.one, "a"));
+    const taken_job died = s.wait(s.one.take("q", {{1, 0}}, now)).at(0).at(0);
+    (void)s.wait(s.one.settle("q", {}, {{died.lease_id}}, now));
+    CHECK(held_keys(s.schema) == 0);
+    postgres_connection adds(s.schema.context(), s.schema.url());
+    s.wait(adds.open(std::chrono::seconds(60)));
+    for (const char* const each :
+         {"BEGIN",
+          "INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, added_at, since, "
+          "due, queued_ms, in_progress_ms, digest, key, payload) SELECT queue, "
+          "nextval('rota_job_ids'), 0, rank, 0, 0, 1, 1, 0, 0, 0, digest, key, '1' FROM rota_jobs",
+          "INSERT INTO rota_keys (queue, digest, id) SELECT queue, digest, id FROM rota_jobs "
+          "WHERE state = 0"})
+        (void)s.wait(adds.run(each));
+    revive_result revived;
+    std::vector<rota::task<void>> bodies;
+    bodies.push_back(revive_one(&s.one, died.id, &revived)); // sees no other, and waits for its key
+    bodies.push_back(commit_when_awaited(&adds));
+    s.wait(run_all(std::move(bodies)));
+    CHECK(revived.outcome == revive_outcome::duplicate);
+    CHECK(revived.id != died.id);
+    CHECK(held_keys(s.schema) == 1);
 }
 
 TEST_CASE("many consumers at once are served in several transactions") {
