@@ -78,8 +78,7 @@ private:
     [[nodiscard]] response call(const handler::plain* function);
     void add_promised(response& answer) const;
     void begin_account(const request_head& head) noexcept;
-    void log(const response& answer, std::optional<std::uint64_t> bytes,
-             time_point::duration took);
+    void log(const response& answer, std::optional<std::uint64_t> bytes, time_point::duration took);
     [[nodiscard]] bool logs() const noexcept {
         return place_.hooks != nullptr && place_.hooks->on_access;
     }
