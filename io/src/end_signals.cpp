@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <ctime>
 #include <exception>
-#include <memory>
-#include <semaphore>
 #include <utility>
 
 #include <pthread.h>
@@ -19,7 +17,8 @@
 namespace rota::io {
 namespace {
 
-/// For the last line of the log; the end does not wait for the reader of it.
+/// For the last line of the log, which a thread of the logger's may have to write; the end does not
+/// wait for the reader of it.
 constexpr std::chrono::milliseconds last_line{500};
 
 sigset_t ending_signals() noexcept {
@@ -165,12 +164,10 @@ void end_signals::give_up() noexcept {
             t.detach();
     }
     try {
-        const auto written = std::make_shared<std::binary_semaphore>(0);
-        std::thread([written] {
+        std::thread([] {
             log::critical("something does not let go of its thread: the end does not wait for it");
-            written->release();
         }).detach();
-        (void)written->try_acquire_for(last_line);
+        std::this_thread::sleep_for(last_line);
     } catch (const std::exception&) { // no thread to be had
     }
     ::_exit(1);

@@ -143,13 +143,14 @@ task<exchange::delivery> request_stream::send(const response* answer) {
         co_return done;
     }
     external_ = answer->body();
+    done.bytes = external_.size();
     submit(*answer, true);
     try {
         co_await send_external(answer->body());
     } catch (...) {
         done.error = std::current_exception();
+        done.bytes = sent_;
     }
-    done.bytes = sent_;
     co_return done;
 }
 
