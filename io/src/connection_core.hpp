@@ -180,7 +180,6 @@ private:
     assignment place_;                // keeps the worker until all is over
     connection_core* next_ = nullptr; // in worker_io's list
     std::uint16_t look_after_ms_ = 0; // while draining
-    std::uint8_t heard_ = 0;          // how often something has arrived, up to `settled`
 
     // -- receiving
     rest_keeper* keeper_ = nullptr; // null: it does not rest
@@ -195,6 +194,7 @@ private:
     bool rest_ending_ = false; // at_home_ is queued for it
     bool rest_cut_ = false;    // it ends at its time, whatever the peer still takes
     bool takes_ = false;       // what the last look found, while it rests
+    std::uint8_t heard_ = 0;   // how often something has arrived, up to `settled`
     handle_state handle_;      // any thread
     std::string unread_;       // what buffered() shows a part of
     std::size_t consumed_ = 0;
