@@ -78,7 +78,7 @@ public:
 
 private:
     /// So much of a file is sent at once: others have their turn.
-    static constexpr std::size_t at_once = std::size_t{256} * 1024;
+    static constexpr std::size_t at_once = std::size_t{1} << 20;
 
     std::vector<entry> sending_;
     std::size_t next_ = 0;
