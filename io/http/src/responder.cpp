@@ -14,6 +14,7 @@ namespace rota::http {
 
 [[gnu::always_inline]] inline void responder::begin_account(const request_head& head) noexcept {
     head_ = &head;
+    accounted_ = false;
     arrived_ = place_.home.turn_time();
     if (logs())
         (void)on_.peer(); // while it can be asked
@@ -85,13 +86,14 @@ task<exchange_end> responder::answer() {
             const worker_counters::held counted(place_.counters.requests_in_flight);
             done = co_await on_.stream(&*answer);
         }
-        const std::optional<http_error> what =
-            done.error ? std::optional(failure_of(done.error)) : std::nullopt;
-        if (!what || done.begun) {
+        if (!done.error || done.begun)
             account(*answer, done.bytes);
-            co_return what ? exchange_end::cut : exchange_end::answered;
-        }
-        answer.emplace(error_answer(*what)); // which is whole
+        if (!done.error)
+            co_return exchange_end::answered;
+        const http_error what = failure_of(done.error);
+        if (done.begun)
+            co_return exchange_end::cut;
+        answer.emplace(error_answer(what)); // which is whole
         add_promised(*answer);
     }
     if (on_.try_send(*answer)) {
@@ -132,6 +134,7 @@ response responder::error_answer(const http_error& what) {
 }
 
 void responder::account(const response& answer, std::optional<std::uint64_t> bytes) {
+    accounted_ = true;
     answered_ = place_.home.now();
     const auto took = answered_ - arrived_;
     place_.counters.count_response(answer.status(), took);

@@ -124,8 +124,9 @@ task<void> wire::counted(task<void> writing, std::uint64_t size) {
         co_await in_time(std::move(writing));
     } catch (...) {
         const io::send_progress now = stream_.progress();
-        const std::uint64_t queued = now.taken + now.left - (before.taken + before.left);
-        count(std::min(queued, size));
+        const std::uint64_t had = before.taken + before.left;
+        const std::uint64_t has = now.taken + now.left; // less, if what was queued has been dropped
+        count(has > had ? std::min(has - had, size) : 0);
         throw;
     }
     count(size);

@@ -15,8 +15,16 @@ namespace {
 /// of it costs no more where it is, and takes room but once, however many streams wait.
 constexpr std::size_t copied_answer_max = 4'096;
 
-[[noreturn]] void throw_gone() {
-    throw std::system_error(std::make_error_code(std::errc::connection_reset));
+/// Of what its client has not waited for, in logs and metrics: the field's number for it.
+constexpr int client_gone_status = 499;
+
+std::system_error gone() {
+    return std::system_error(std::make_error_code(std::errc::connection_reset));
+}
+
+/// Of an answer to a stream that is closed before it has begun.
+exchange::delivery reset_before() {
+    return {.error = std::make_exception_ptr(gone()), .begun = true};
 }
 
 } // namespace
@@ -40,7 +48,7 @@ void request_stream::begin(std::int32_t id) noexcept {
     file_error_ = 0;
     answer_ = begun_answer_ = nullptr;
     trailers_ = {};
-    written_ = sent_ = 0;
+    written_ = sent_ = content_sent_ = 0;
     patience_.reset();
     drop_until.reset();
     last_ = has_content_ = end_sent_ = closed_ = busy_ = false;
@@ -64,7 +72,7 @@ task<void> request_stream::answer() {
     std::exception_ptr error;
     try {
         if (closed_)
-            throw_gone(); // before it began
+            throw gone(); // before it began
         {
             task<exchange_end> answering = responder_.answer();
             how = co_await answering.under(stop.token());
@@ -82,6 +90,8 @@ task<void> request_stream::answer() {
     }
     stopper_ = nullptr;
     stop_ = {};
+    if (closed_ && !error && !responder_.accounted())
+        responder_.account(response(client_gone_status));
     if (how == exchange_end::cut)
         give_up(error_code::internal_error);
     if (error)
@@ -134,7 +144,8 @@ bool request_stream::try_send(const response& answer) {
 }
 
 task<exchange::delivery> request_stream::send(const response* answer) {
-    check_open();
+    if (closed_)
+        co_return reset_before();
     delivery done{.error = nullptr, .begun = true};
     last_ = true;
     if (!sends_content(*answer) || answer->body().empty()) {
@@ -149,13 +160,14 @@ task<exchange::delivery> request_stream::send(const response* answer) {
         co_await send_external(answer->body());
     } catch (...) {
         done.error = std::current_exception();
-        done.bytes = sent_;
+        done.bytes = content_sent_;
     }
     co_return done;
 }
 
 task<exchange::delivery> request_stream::stream(response* answer) {
-    check_open();
+    if (closed_)
+        co_return reset_before();
     delivery done;
     if (!sends_content(*answer)) {
         last_ = true;
@@ -171,7 +183,7 @@ task<exchange::delivery> request_stream::stream(response* answer) {
         done.error = std::current_exception();
     }
     done.begun = answer_ == nullptr;
-    done.bytes = done.error ? std::min(written_, sent_) : written_;
+    done.bytes = done.error ? content_sent_ : written_;
     answer_ = begun_answer_ = nullptr;
     co_return done;
 }
@@ -180,11 +192,17 @@ task<exchange::delivery> request_stream::stream(response* answer) {
 
 void request_stream::check_open() const {
     if (closed_ && !end_sent_)
-        throw_gone();
+        throw gone();
+}
+
+/// Whether nothing of it can be given up any more. A tunnel goes on in one direction when the other
+/// has ended; of a request that has been answered nobody needs the rest.
+bool request_stream::over() const noexcept {
+    return end_sent_ && (!taken_over_ || content_.ended());
 }
 
 void request_stream::give_up(error_code why) noexcept {
-    if (closed_ || end_sent_)
+    if (closed_ || over())
         return;
     last_ = false;
     kept_.clear();
@@ -197,11 +215,12 @@ void request_stream::give_up(error_code why) noexcept {
 }
 
 void request_stream::end_waits() noexcept {
-    if (!end_sent_)
+    const bool cut = !over();
+    if (cut)
         content_.lose();
     gone_.set();
     room_.notify();
-    if (stopper_ != nullptr && !end_sent_)
+    if (stopper_ != nullptr && cut)
         stopper_->request_stop();
 }
 

@@ -149,6 +149,7 @@ private:
     [[nodiscard]] bool begin_piece(std::size_t size);
     void offer();
     void end_content();
+    [[nodiscard]] bool over() const noexcept;
     void give_up(error_code why) noexcept;
     void check_open() const;
     [[nodiscard]] task<void> send_external(std::string_view bytes);
@@ -179,7 +180,8 @@ private:
     headers trailers_;
     std::optional<connection_taker> taken_over_; // by whom
     std::uint64_t written_ = 0;
-    std::uint64_t sent_ = 0;
+    std::uint64_t sent_ = 0;         // in frames, with their heads
+    std::uint64_t content_sent_ = 0; // in frames
     std::optional<io::send_patience> patience_;
     // While it has that: what has gone on meanwhile, by what it knew when it was asked last.
     std::uint64_t taken_ = 0;

@@ -207,6 +207,7 @@ std::string_view request_stream::take(std::size_t bytes) noexcept {
         taken = external_.substr(0, bytes);
         external_.remove_prefix(taken.size());
     }
+    content_sent_ += taken.size();
     if (unsent() <= kept_bytes_low)
         room_.notify();
     return taken;

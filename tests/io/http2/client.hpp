@@ -118,6 +118,9 @@ public:
         : routes_(std::move(routes)), limits_(limits) {
         nghttp2_hd_inflate_new(&inflater_);
         hooks_.on_error = [this](std::string_view message) { errors.emplace_back(message); };
+        hooks_.on_access = [this](const access_entry& entry) {
+            logged.emplace_back(entry.status, entry.bytes_sent);
+        };
         session_control control;
         control.draining = draining_.get_token();
         control.metrics = &metrics_;
@@ -204,6 +207,7 @@ public:
     std::map<int, std::uint32_t> settings;
     std::size_t pongs = 0;
     std::vector<std::string> errors;
+    std::vector<std::pair<int, std::uint64_t>> logged; // status, bytes of content
 
 private:
     static std::uint32_t word(const unsigned char* at) {

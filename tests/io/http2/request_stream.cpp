@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -163,6 +164,101 @@ TEST_CASE("http2: both windows may be opened again for each frame, but not bit b
         c.send(words(id, 1));
     CHECK(c.goaway() == 11);
     CHECK(said < 3'000);
+}
+
+/// Routes to takers that have said their last, and tell by `ended` that they are gone.
+router half_closing(bool* ended) {
+    struct at_end {
+        bool* ended;
+        ~at_end() { *ended = true; }
+    };
+    router made;
+    made.get("/waits", [ended] {
+            return response::upgrade("half", [ended](takeover& client) -> task<void> {
+                const at_end noted{ended};
+                client.shutdown_write();
+                const bool more = co_await client.fill();
+                co_await client.fill(); // never
+                (void)more;
+            });
+        })
+        .get("/aborts", [ended] {
+            return response::upgrade("half", [ended](takeover& client) -> task<void> {
+                const at_end noted{ended};
+                client.shutdown_write();
+                const bool more = co_await client.fill();
+                client.abort();
+                (void)more;
+            });
+        });
+    return made;
+}
+
+std::vector<field> tunnel(const std::string& path) {
+    return {{":method", "CONNECT"},
+            {":protocol", "half"},
+            {":scheme", "http"},
+            {":authority", "here"},
+            {":path", path}};
+}
+
+TEST_CASE("http2: a taker that has said its last learns of a reset") {
+    bool ended = false;
+    http2_client c(half_closing(&ended));
+    c.ask(1, tunnel("/waits"), false);
+    CHECK(c.answers[1].ended);
+    CHECK_FALSE(ended);
+    c.reset(1);
+    CHECK(ended);
+    CHECK_FALSE(c.ended());
+}
+
+TEST_CASE("http2: a taker that has said its last can give its client up") {
+    bool ended = false;
+    http2_client c(half_closing(&ended));
+    c.ask(1, tunnel("/aborts"), false);
+    c.content(1, "x");
+    CHECK(ended);
+    CHECK(c.answers[1].reset == 8);
+    CHECK_FALSE(c.ended());
+}
+
+TEST_CASE("http2: answers to streams that were reset are in the log, with what has left") {
+    router made;
+    made.get("/waits", [](request& asked) -> task<response> {
+            co_await asked.disconnected();
+            co_return response::text(std::string(10'000, 'x'));
+        })
+        .get("/sleeps", [](request&) -> task<response> {
+            co_await sleep_for(1s);
+            co_return response::text("late");
+        })
+        .get("/streams",
+             [] {
+                 return response::stream([](body_writer& out) -> task<void> {
+                     co_await out.write("streamed");
+                     co_await sleep_for(1s);
+                 });
+             })
+        .get("/large", [] { return response::text(std::string(100'000, 'x')); });
+    http2_client c(std::move(made), {}, false);
+    c.hello(window_of(4));
+    std::uint32_t id = 1;
+    for (const auto& [path, bytes] :
+         {std::pair("/waits", 0U), std::pair("/sleeps", 0U), std::pair("/streams", 4U),
+          std::pair("/large", 4U)}) {
+        CAPTURE(path);
+        c.ask(id, asking("GET", path));
+        c.reset(id);
+        CHECK(c.logged.size() == (id + 1) / 2);
+        CHECK(c.logged.back().second == bytes);
+        id += 2;
+    }
+    const metrics_snapshot counted = c.metrics();
+    std::uint64_t answers = 0;
+    for (const std::uint64_t each : counted.responses_by_class)
+        answers += each;
+    CHECK(answers == counted.requests_http2);
 }
 
 } // namespace

@@ -276,6 +276,28 @@ TEST_CASE("a client that leaves in the middle of an answer is in the log, with w
     CHECK((*s).metrics().responses_by_class[1] == 1);
 }
 
+TEST_CASE("of an answer whose client is gone before it begins nothing is counted") {
+    const shared_body much(std::string(4 << 20, 'x'));
+    router routes;
+    routes.get("/much", [much](request& asked) -> task<response> {
+        co_await asked.disconnected();
+        co_return response::shared(much, "text/plain");
+    });
+    std::promise<access_entry> logged;
+    server_options options;
+    options.hooks.on_access = [&logged](const access_entry& entry) { logged.set_value(entry); };
+    io::context ctx({.workers = 1});
+    running s(ctx, std::move(routes), std::move(options));
+    {
+        const client c(s.address());
+        c.send(get("/much"));
+        c.end_by_reset();
+    }
+    CHECK(logged.get_future().get().bytes_sent == 0);
+    s.drain_and_join();
+    CHECK((*s).metrics().bytes_sent < 1'000);
+}
+
 TEST_CASE("many clients at once") {
     router routes;
     routes.get("/hello/{name}", [](request& req) -> task<response> {

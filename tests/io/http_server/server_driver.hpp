@@ -54,6 +54,11 @@ public:
         ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     }
     void finish() const { ::shutdown(fd_, SHUT_WR); }
+    /// It ends by a reset.
+    void end_by_reset() const {
+        const linger none{1, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    }
     /// Reads until what has come ends in `end`, or the stream ends: "<end>" or, by a reset,
     /// "<error>" is behind what came then, and "<nothing>" if nothing comes any more.
     std::string read_to(std::string_view end) const { return read_pieces(end, 65'536); }

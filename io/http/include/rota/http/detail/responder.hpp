@@ -73,6 +73,8 @@ public:
     [[nodiscard]] std::string asked_name() const;
     /// When account() was called.
     [[nodiscard]] time_point answered_at() const noexcept { return answered_; }
+    /// Whether account() was called since begin().
+    [[nodiscard]] bool accounted() const noexcept { return accounted_; }
 
 private:
     [[nodiscard]] response call(const handler::plain* function);
@@ -91,6 +93,7 @@ private:
     std::unique_ptr<response> ready_; // made by try_answer(), but too much for it to send
     time_point arrived_;
     time_point answered_;
+    bool accounted_ = false;
     bool routed_ = false; // match_ is this request's
 };
 
