@@ -238,8 +238,10 @@ std::size_t engine::bytes_max(std::size_t text) noexcept {
 
 bool engine::heavy() const noexcept {
     const SSL* const ssl = ssl_.get();
-    const bool light = SSL_is_server(ssl) == 1 && SSL_in_before(ssl) == 0 &&
-                       SSL_version(ssl) == TLS1_3_VERSION &&
+    // Its Finished tells that a server has signed: a HelloRetryRequest comes before that.
+    unsigned char finished[EVP_MAX_MD_SIZE];
+    const bool light = SSL_is_server(ssl) == 1 && SSL_version(ssl) == TLS1_3_VERSION &&
+                       SSL_get_finished(ssl, finished, sizeof finished) != 0 &&
                        (SSL_get_verify_mode(ssl) & SSL_VERIFY_PEER) == 0;
     return !light;
 }

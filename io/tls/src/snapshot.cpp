@@ -118,18 +118,13 @@ void snapshot::add(const certificate_files& from, const server_options& options)
     const auto beside = std::ranges::find_if(groups_, [&](const group& g) {
         return g.names == pair.names && std::ranges::find(g.key_kinds, kind) == g.key_kinds.end();
     });
-    if (beside != groups_.end()) {
-        use(beside->context.get(), pair, from);
-        beside->key_kinds.push_back(kind);
-        return;
-    }
-    group fresh{.context = make_server_context(options),
-                .names = std::move(pair.names),
-                .key_kinds = {kind},
-                .ocsp = std::move(pair.ocsp),
-                .ocsp_until = pair.ocsp_until};
-    use(fresh.context.get(), pair, from);
-    groups_.push_back(std::move(fresh));
+    group& in = beside != groups_.end()
+                    ? *beside
+                    : groups_.emplace_back(make_server_context(options), std::move(pair.names));
+    use(in.context.get(), pair, from);
+    in.key_kinds.push_back(kind);
+    if (!pair.ocsp.empty())
+        in.responses.push_back({pair.chain.front().get(), std::move(pair.ocsp), pair.ocsp_until});
 }
 
 ssl_context_ptr snapshot::make_server_context(const server_options& options) {
@@ -236,16 +231,17 @@ int snapshot::choose_protocol(SSL* /*ssl*/, const unsigned char** out, unsigned 
 
 int snapshot::staple(SSL* ssl, void* self) noexcept {
     const auto& of = *static_cast<const snapshot*>(self);
-    const SSL_CTX* const used = SSL_get_SSL_CTX(ssl);
+    const X509* const shown = SSL_get_certificate(ssl);
+    const std::int64_t now = std::time(nullptr);
     for (const group& each : of.groups_) {
-        if (each.context.get() != used || each.ocsp.empty() ||
-            static_cast<std::int64_t>(std::time(nullptr)) >= each.ocsp_until) {
+        const auto found = std::ranges::find(each.responses, shown, &stapled::certificate);
+        if (found == each.responses.end() || now >= found->until)
             continue;
-        }
-        void* const copy = OPENSSL_memdup(each.ocsp.data(), each.ocsp.size());
+        const std::string& response = found->response;
+        void* const copy = OPENSSL_memdup(response.data(), response.size());
         if (copy == nullptr)
             return SSL_TLSEXT_ERR_NOACK;
-        SSL_set_tlsext_status_ocsp_resp(ssl, copy, static_cast<long>(each.ocsp.size()));
+        SSL_set_tlsext_status_ocsp_resp(ssl, copy, static_cast<long>(response.size()));
         return SSL_TLSEXT_ERR_OK;
     }
     return SSL_TLSEXT_ERR_NOACK;

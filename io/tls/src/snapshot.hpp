@@ -33,13 +33,18 @@ public:
     [[nodiscard]] std::vector<std::string> names() const;
 
 private:
+    /// A response for a certificate, and when it is over (seconds since 1970).
+    struct stapled {
+        const X509* certificate;
+        std::string response;
+        std::int64_t until;
+    };
     /// Certificates for the same names.
     struct group {
         ssl_context_ptr context;
         std::vector<std::string> names;
         std::vector<int> key_kinds;
-        std::string ocsp;
-        std::int64_t ocsp_until = 0;
+        std::vector<stapled> responses;
     };
 
     void add(const certificate_files& from, const server_options& options);

@@ -1,11 +1,13 @@
 #include "engine.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "certificate.hpp"
 #include "made_files.hpp"
 
 using namespace rota::io::tls;
@@ -72,6 +74,59 @@ TEST_CASE("two engines agree, and text takes as many bytes as was said at most")
             CHECK(both.server.read(in, text, out) == outcome::done);
         CHECK((text == std::string(size, 'x')));
         CHECK(out.empty());
+    }
+}
+
+TEST_CASE("a step is heavy until the server has signed, however often it asks for another key") {
+    for (const bool asks_again : {false, true}) {
+        pair both;
+        SSL* const client = const_cast<SSL*>(both.client.ssl());
+        REQUIRE(SSL_set1_groups_list(client, asks_again ? "P-521:X25519" : "X25519") == 1);
+        CHECK(both.client.heavy());
+        for (int steps = asks_again ? 2 : 1; steps != 0; --steps) {
+            CHECK(both.server.heavy());
+            pair::step(both.client, both.to_client, both.to_server);
+            pair::step(both.server, both.to_server, both.to_client);
+        }
+        CHECK_FALSE(both.server.complete());
+        CHECK_FALSE(both.server.heavy());
+        both.agree();
+    }
+}
+
+TEST_CASE("the response that is stapled is about the certificate that is shown") {
+    server_options options;
+    options.certificates = {made_pair("a"), made_pair("a_rsa")};
+    options.certificates[0].ocsp = made("a.ocsp");
+    options.certificates[1].ocsp = made("a_rsa.ocsp");
+    for (const bool first_only : {false, true}) {
+        if (first_only)
+            options.certificates[1].ocsp.clear();
+        ticket_keys tickets;
+        for (const bool rsa : {false, true}) {
+            CAPTURE(first_only, rsa);
+            engine server(std::make_shared<const snapshot>(options, tickets));
+            engine client(std::make_shared<const snapshot>(sample_client()), "a.test");
+            SSL* const ssl = const_cast<SSL*>(client.ssl());
+            REQUIRE(SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp) == 1);
+            REQUIRE(SSL_set1_sigalgs_list(ssl, rsa ? "RSA-PSS+SHA256" : "ECDSA+SHA256") == 1);
+            std::string to_server;
+            std::string to_client;
+            while (!server.complete() || !client.complete()) {
+                if (!client.complete())
+                    pair::step(client, to_client, to_server);
+                if (!server.complete())
+                    pair::step(server, to_server, to_client);
+            }
+            const unsigned char* response = nullptr;
+            const long size = SSL_get_tlsext_status_ocsp_resp(ssl, &response);
+            const std::string came(reinterpret_cast<const char*>(response),
+                                   size > 0 ? static_cast<std::size_t>(size) : 0);
+            if (rsa && first_only)
+                CHECK(came.empty());
+            else
+                CHECK((came == read_file(made(rsa ? "a_rsa.ocsp" : "a.ocsp"))));
+        }
     }
 }
 

@@ -28,6 +28,12 @@ make w /CN=w "$ec" $by -addext subjectAltName=DNS:*.w.test,DNS:deep.x.w.test
 make ann /CN=ann/O=people "$ec" $by -addext subjectAltName=DNS:ann.test
 make stranger /CN=stranger "$ec" -CA other.pem -CAkey other.key
 cat a.pem ca.pem > chain.pem
+for name in a a_rsa; do
+    serial=$(openssl x509 -in $name.pem -noout -serial | cut -d= -f2)
+    printf 'V\t491231235959Z\t\t%s\tunknown\t/CN=a.test\n' "$serial" > index
+    openssl ocsp -index index -CA ca.pem -rsigner ca.pem -rkey ca.key -issuer ca.pem \
+        -cert $name.pem -respout $name.ocsp -ndays 7
+done
 openssl ec -in a.key -aes128 -passout pass:secret -out locked.key
 openssl rand 160 > tickets
 )sh";
