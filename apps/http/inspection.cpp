@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <rota/http/prometheus.hpp>
+
 #include "inspection_json.hpp"
 #include "live.hpp"
 #include <rota/json/writer.hpp>
@@ -72,10 +74,11 @@ rota::task<response> metrics(const inspected* from) {
     }
     f.times = queues.times(queues_timed_max);
     f.http = of.server->metrics();
+    f.routes = of.server->metrics_by_route();
     f.workers = workers.workers();
     f.routines = workers.routine_count();
     f.blocked = workers.blocked_count();
-    co_return response::with_body(metrics_text(f), "text/plain; version=0.0.4; charset=utf-8");
+    co_return response::with_body(metrics_text(f), rota::http::prometheus_text::content_type);
 }
 
 } // namespace

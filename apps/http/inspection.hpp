@@ -39,6 +39,7 @@ inline constexpr std::size_t tasks_listed_max = 1'000;
 
 struct figures {
     rota::http::metrics_snapshot http{};
+    std::vector<rota::http::route_metrics> routes{};
     std::vector<rota::worker_status> workers{};
     std::size_t routines = 0;
     std::size_t blocked = 0;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <rota/http/router.hpp>
+
 namespace rota::http {
 
-void worker_counters::count_response(int status,
-                                     std::chrono::steady_clock::duration took) noexcept {
+void worker_counters::count_response(int status, std::chrono::steady_clock::duration took,
+                                     std::uint32_t route) noexcept {
     requests.add(1);
     const auto status_class = static_cast<std::size_t>(std::clamp(status / 100, 1, 5) - 1);
     responses_by_class_[status_class].add(1);
@@ -17,6 +19,9 @@ void worker_counters::count_response(int status,
         ++bucket;
     latency_counts_[bucket].add(1);
     latency_sum_us_.add(positive);
+    route_counters& its = by_route_[std::min<std::size_t>(route, routes_)];
+    its.responses_by_class[status_class].add(1);
+    its.latency_sum_us.add(positive);
 }
 
 server_metrics::~server_metrics() {
@@ -32,7 +37,7 @@ worker_counters& server_metrics::of_worker(std::size_t index) {
     // between.
     worker_counters* counters = place.load(std::memory_order_acquire);
     if (counters == nullptr) {
-        counters = new worker_counters;
+        counters = new worker_counters(routes_ != nullptr ? routes_->routes().size() : 0);
         place.store(counters, std::memory_order_release); // to read() on other threads
     }
     return *counters;
@@ -62,6 +67,27 @@ metrics_snapshot server_metrics::read() const noexcept {
         sum.latency_sum_us += counters->latency_sum_us_.get();
     }
     return sum;
+}
+
+std::vector<route_metrics> server_metrics::read_routes() const {
+    std::vector<route_metrics> all;
+    if (routes_ != nullptr) {
+        for (const auto& each : routes_->routes())
+            all.push_back({.of = each.get()});
+    }
+    all.emplace_back();
+    for (const auto& worker : workers_) {
+        const worker_counters* const counters = worker.load(std::memory_order_acquire);
+        if (counters == nullptr)
+            continue;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const worker_counters::route_counters& its = counters->by_route_[i];
+            for (std::size_t k = 0; k < its.responses_by_class.size(); ++k)
+                all[i].responses_by_class[k] += its.responses_by_class[k].get();
+            all[i].latency_sum_us += its.latency_sum_us.get();
+        }
+    }
+    return all;
 }
 
 } // namespace rota::http

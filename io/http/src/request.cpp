@@ -122,6 +122,10 @@ std::string_view request::peer() const noexcept {
     return on_ != nullptr ? on_->peer() : "";
 }
 
+const server_metrics* request_access::metrics(const request& of) noexcept {
+    return of.on_ != nullptr ? of.on_->metrics() : nullptr;
+}
+
 const io::tls::stream* request::tls() const noexcept {
     return on_ != nullptr ? on_->tls() : nullptr;
 }

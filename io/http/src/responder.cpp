@@ -137,7 +137,9 @@ void responder::account(const response& answer, std::optional<std::uint64_t> byt
     accounted_ = true;
     answered_ = place_.home.now();
     const auto took = answered_ - arrived_;
-    place_.counters.count_response(answer.status(), took);
+    const bool has_route = routed_ && match_.target != nullptr;
+    place_.counters.count_response(answer.status(), took,
+                                   has_route ? match_.target->number : worker_counters::no_route);
     if (logs())
         log(answer, bytes, took);
 }

@@ -64,6 +64,7 @@ void router::insert(std::unique_ptr<route> added) {
     added->parameters = detail::parsed_pattern(added->pattern).parameters;
     tree_->insert(*added);
     methods_.insert(added->method);
+    added->number = static_cast<std::uint32_t>(routes_.size());
     routes_.push_back(std::move(added));
 }
 

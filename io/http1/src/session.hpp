@@ -87,6 +87,9 @@ private:
     // -- the exchange
     [[nodiscard]] std::string_view peer() const noexcept override;
     [[nodiscard]] const io::tls::stream* tls() const noexcept override { return control_.tls; }
+    [[nodiscard]] const server_metrics* metrics() const noexcept override {
+        return control_.metrics;
+    }
     void keep_head() override;
     [[nodiscard]] task<void> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return wire_.broken(); }

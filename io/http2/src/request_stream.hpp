@@ -123,6 +123,9 @@ private:
     [[nodiscard]] const io::tls::stream* tls() const noexcept override {
         return place_.control.tls;
     }
+    [[nodiscard]] const server_metrics* metrics() const noexcept override {
+        return place_.control.metrics;
+    }
     void keep_head() override {} // it stays where it is
     [[nodiscard]] task<void> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return closed_ || place_.on.lost(); }

@@ -43,7 +43,8 @@ std::unique_ptr<tls_clients> secured_by(server_options& options) {
 struct session_shared {
     session_shared(router&& served, server_options& options)
         : routes(std::move(served)), limits(options.limits), hooks(std::move(options.hooks)),
-          proxies(std::move(options.proxy_protocol)), http2(options.http2 && has_http2()) {
+          proxies(std::move(options.proxy_protocol)), http2(options.http2 && has_http2()),
+          metrics(&routes) {
         if (!hooks.on_error) {
             hooks.on_error = [](std::string_view message) {
                 std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
@@ -317,6 +318,9 @@ void server::run_until_signalled(io::end_signals& signals) {
 }
 std::stop_token server::drain_token() const noexcept { return state_->clients.drain_token(); }
 metrics_snapshot server::metrics() const noexcept { return state_->sessions->metrics.read(); }
+std::vector<route_metrics> server::metrics_by_route() const {
+    return state_->sessions->metrics.read_routes();
+}
 std::size_t server::connections() const noexcept { return state_->clients.connections(); }
 std::vector<io::endpoint> server::listening() const { return state_->clients.listening(); }
 

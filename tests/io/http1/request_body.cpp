@@ -22,7 +22,7 @@ using test::session_driver;
 
 const std::string go_ahead = "HTTP/1.1 100 Continue\r\n\r\n";
 
-std::string post(std::string_view path, std::string_view more) {
+std::string posted(std::string_view path, std::string_view more) {
     return "POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(more);
 }
 
@@ -83,8 +83,8 @@ router sample() {
 
 TEST_CASE("content is read whole, in whatever pieces it comes") {
     for (const std::string_view path : {"/echo", "/whole"}) {
-        const std::string sized = post(path, "Content-Length: 11\r\n\r\nhello world");
-        const std::string chunked = post(
+        const std::string sized = posted(path, "Content-Length: 11\r\n\r\nhello world");
+        const std::string chunked = posted(
             path,
             "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\nX: y\r\n\r\n");
         for (const std::string& bytes : {sized, chunked}) {
@@ -102,15 +102,15 @@ TEST_CASE("content is read whole, in whatever pieces it comes") {
 
 TEST_CASE("content is read in pieces, trailers after it") {
     session_driver s(sample());
-    CHECK(s.exchange(post("/pieces", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nd"))
+    CHECK(s.exchange(posted("/pieces", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nd"))
               .empty());
     CHECK(content(s.exchange("e\r\n0\r\nX-Sum: 7\r\n\r\n")) == "[abc][d][e]{X-Sum=7}");
-    CHECK(content(s.exchange(post("/pieces", "Content-Length: 0\r\n\r\n"))).empty());
-    CHECK(content(s.exchange(post("/pieces", "\r\n"))).empty());
+    CHECK(content(s.exchange(posted("/pieces", "Content-Length: 0\r\n\r\n"))).empty());
+    CHECK(content(s.exchange(posted("/pieces", "\r\n"))).empty());
 }
 
 TEST_CASE("100 Continue is said when the handler wants the content, and only then") {
-    const std::string head = post("/echo", "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    const std::string head = posted("/echo", "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     session_driver s(sample());
     CHECK(s.exchange(head) == go_ahead);
     CHECK(s.exchange("hi").ends_with("\r\n\r\nhi"));
@@ -121,47 +121,47 @@ TEST_CASE("100 Continue is said when the handler wants the content, and only the
     CHECK(s.exchange("i").ends_with("\r\n\r\nhi"));
 
     session_driver chunked(sample());
-    CHECK(chunked.exchange(post("/pieces", "Expect: 100-continue\r\n"
+    CHECK(chunked.exchange(posted("/pieces", "Expect: 100-continue\r\n"
                                            "Transfer-Encoding: chunked\r\n\r\n")) == go_ahead);
     CHECK(content(chunked.exchange("1\r\nx\r\n0\r\n\r\n")) == "[x]");
 
     // A final answer instead: there is no telling whether the content follows.
     session_driver refused(sample());
     const std::string answer =
-        refused.exchange(post("/unread", "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"));
+        refused.exchange(posted("/unread", "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"));
     CHECK(answer.starts_with("HTTP/1.1 200 OK\r\n"));
     CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
     CHECK(refused.stream().write_ended());
 
     session_driver unknown(sample());
-    CHECK(unknown.exchange(post("/echo", "Expect: magic\r\nContent-Length: 2\r\n\r\n"))
+    CHECK(unknown.exchange(posted("/echo", "Expect: magic\r\nContent-Length: 2\r\n\r\n"))
               .starts_with("HTTP/1.1 417 "));
 }
 
 TEST_CASE("content that nobody reads is dropped up to a bound, and the connection goes on") {
     server_limits limits;
     limits.drain_bytes_max = 10;
-    const std::string next = post("/echo", "Content-Length: 4\r\n\r\nnext");
+    const std::string next = posted("/echo", "Content-Length: 4\r\n\r\nnext");
 
     session_driver s(sample(), limits);
     for (const std::string_view path : {"/unread", "/first", "/none"}) {
-        const std::string answers = s.exchange(post(path, "Content-Length: 4\r\n\r\nskip") + next);
+        const std::string answers = s.exchange(posted(path, "Content-Length: 4\r\n\r\nskip") + next);
         CHECK(answers.ends_with("\r\n\r\nnext"));
         CHECK(answers.find("Connection: close") == std::string::npos);
     }
     // The answer does not wait for the content.
-    CHECK(content(s.exchange(post("/unread", "Content-Length: 4\r\n\r\ns"))) == "done");
+    CHECK(content(s.exchange(posted("/unread", "Content-Length: 4\r\n\r\ns"))) == "done");
     CHECK(content(s.exchange("kip" + next)) == "next");
     // Chunks that have arrived with their end are no obstacle, whoever answers.
     for (const std::string_view path : {"/unread", "/first", "/none"}) {
         const std::string chunks = "Transfer-Encoding: chunked\r\n\r\n4\r\nskip\r\n0\r\n\r\n";
-        const std::string answers = s.exchange(post(path, chunks) + next);
+        const std::string answers = s.exchange(posted(path, chunks) + next);
         CHECK(answers.ends_with("\r\n\r\nnext"));
         CHECK(answers.find("Connection: close") == std::string::npos);
     }
 
     session_driver large(sample(), limits);
-    CHECK(large.exchange(post("/unread", "Content-Length: 11\r\n\r\n"))
+    CHECK(large.exchange(posted("/unread", "Content-Length: 11\r\n\r\n"))
               .find("\r\nConnection: close\r\n") != std::string::npos);
     CHECK(large.stream().write_ended());
 
@@ -169,7 +169,7 @@ TEST_CASE("content that nobody reads is dropped up to a bound, and the connectio
     for (const std::string_view path : {"/unread", "/first", "/none"}) {
         session_driver endless(sample(), limits);
         const std::string answer =
-            endless.exchange(post(path, "Transfer-Encoding: chunked\r\n\r\n4\r\nskip\r\n4\r\nsk"));
+            endless.exchange(posted(path, "Transfer-Encoding: chunked\r\n\r\n4\r\nskip\r\n4\r\nsk"));
         CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
         CHECK(endless.stream().write_ended());
     }
@@ -194,18 +194,18 @@ TEST_CASE("what a handler takes of the content is a limit that announcements are
     };
     const std::string chunked = "Transfer-Encoding: chunked\r\n\r\n";
     session_driver s(routes(), limits);
-    CHECK(content(s.exchange(post("/ten", chunked + "a\r\n0123456789\r\n0\r\n\r\n"))) ==
+    CHECK(content(s.exchange(posted("/ten", chunked + "a\r\n0123456789\r\n0\r\n\r\n"))) ==
           "0123456789");
     CHECK(content(s.exchange(
-              post("/ten/after/one", chunked + "1\r\nx\r\na\r\n0123456789\r\n0\r\n\r\n"))) ==
+              posted("/ten/after/one", chunked + "1\r\nx\r\na\r\n0123456789\r\n0\r\n\r\n"))) ==
           "x0123456789");
     for (const std::string& bytes :
-         {post("/ten", "Content-Length: 11\r\n\r\n"), post("/ten", chunked + "b\r\n"),
-          post("/ten", chunked + "6\r\n012345\r\n5\r\n"),
-          post("/ten", chunked + "FFFFFFFFFFFFFFFF\r\n"),
-          post("/ten/after/one", chunked + "1\r\nx\r\nb\r\n"),
-          post("/ten/after/one", chunked + "c\r\nx"),
-          post("/ten/after/one", chunked + "1\r\nx\r\nFFFFFFFFFFFFFFFE\r\n")}) {
+         {posted("/ten", "Content-Length: 11\r\n\r\n"), posted("/ten", chunked + "b\r\n"),
+          posted("/ten", chunked + "6\r\n012345\r\n5\r\n"),
+          posted("/ten", chunked + "FFFFFFFFFFFFFFFF\r\n"),
+          posted("/ten/after/one", chunked + "1\r\nx\r\nb\r\n"),
+          posted("/ten/after/one", chunked + "c\r\nx"),
+          posted("/ten/after/one", chunked + "1\r\nx\r\nFFFFFFFFFFFFFFFE\r\n")}) {
         CAPTURE(bytes);
         session_driver refusing(routes(), limits);
         const std::string answer = refusing.exchange(bytes);
@@ -222,15 +222,15 @@ TEST_CASE("content that is malformed or too large is refused while it is read") 
         std::string_view status;
     };
     for (const refusal& row : std::vector<refusal>{
-             {post("/echo", "Content-Length: 9\r\n\r\n123456789"), "413"},
-             {post("/echo", "Transfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n"),
+             {posted("/echo", "Content-Length: 9\r\n\r\n123456789"), "413"},
+             {posted("/echo", "Transfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n"),
               "413"},
-             {post("/echo", "Transfer-Encoding: chunked\r\n\r\n5\nhello"), "400"},
-             {post("/whole", "Transfer-Encoding: chunked\r\n\r\n0\r\nA b: c\r\n\r\n"), "400"},
+             {posted("/echo", "Transfer-Encoding: chunked\r\n\r\n5\nhello"), "400"},
+             {posted("/whole", "Transfer-Encoding: chunked\r\n\r\n0\r\nA b: c\r\n\r\n"), "400"},
          }) {
         CAPTURE(row.bytes);
         session_driver s(sample(), limits);
-        const std::string answer = s.exchange(row.bytes + post("/unread", "\r\n"));
+        const std::string answer = s.exchange(row.bytes + posted("/unread", "\r\n"));
         CHECK(answer.starts_with("HTTP/1.1 " + std::string(row.status)));
         CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
         CHECK(answer.find("done") == std::string::npos);
@@ -239,20 +239,20 @@ TEST_CASE("content that is malformed or too large is refused while it is read") 
     // A handler that does not mind cannot save the connection.
     session_driver s(sample(), limits);
     const std::string answer =
-        s.exchange(post("/stubborn", "Transfer-Encoding: chunked\r\n\r\nx\r\n"));
+        s.exchange(posted("/stubborn", "Transfer-Encoding: chunked\r\n\r\nx\r\n"));
     CHECK(content(answer) == "ignored");
     CHECK(s.stream().write_ended());
 }
 
 TEST_CASE("a client that ends in the middle of the content") {
     session_driver s(sample());
-    CHECK(s.exchange(post("/echo", "Content-Length: 5\r\n\r\nhe")).empty());
+    CHECK(s.exchange(posted("/echo", "Content-Length: 5\r\n\r\nhe")).empty());
     s.finish();
     CHECK(s.receive().starts_with("HTTP/1.1 400 Bad Request\r\n"));
     CHECK(s.ended_well());
 
     session_driver gone(sample());
-    CHECK(gone.exchange(post("/echo", "Content-Length: 5\r\n\r\nhe")).empty());
+    CHECK(gone.exchange(posted("/echo", "Content-Length: 5\r\n\r\nhe")).empty());
     gone.stream().reset();
     gone.scheduler().run();
     CHECK(gone.ended_well());
@@ -264,7 +264,7 @@ TEST_CASE("content has to come at a minimum rate") {
     limits.body_grace = 10s;
     limits.body_rate_min_bytes_per_s = 100;
     limits.body_timeout = 60s;
-    const std::string head = post("/echo", "Content-Length: 100000\r\n\r\n");
+    const std::string head = posted("/echo", "Content-Length: 100000\r\n\r\n");
 
     session_driver silent(sample(), limits);
     CHECK(silent.exchange(head).empty());
@@ -296,7 +296,7 @@ TEST_CASE("content has to come at a minimum rate") {
 
     // The time that a handler takes is its own.
     session_driver late(sample(), limits);
-    CHECK(late.exchange(post("/late", "Content-Length: 2\r\n\r\n")).empty());
+    CHECK(late.exchange(posted("/late", "Content-Length: 2\r\n\r\n")).empty());
     late.advance(1h);
     late.advance(9s);
     CHECK(content(late.exchange("ok")) == "ok");
@@ -305,7 +305,7 @@ TEST_CASE("content has to come at a minimum rate") {
 TEST_CASE("earlier answers do not wait for the content of a later request") {
     session_driver s(sample());
     const std::string answer =
-        s.exchange(post("/unread", "\r\n") + post("/echo", "Content-Length: 2\r\n\r\n"));
+        s.exchange(posted("/unread", "\r\n") + posted("/echo", "Content-Length: 2\r\n\r\n"));
     CHECK(content(answer) == "done");
     CHECK(content(s.exchange("hi")) == "hi");
 }

@@ -173,15 +173,16 @@ router half_closing(bool* ended) {
         ~at_end() { *ended = true; }
     };
     router made;
-    made.get("/waits", [ended] {
-            return response::upgrade("half", [ended](takeover& client) -> task<void> {
-                const at_end noted{ended};
-                client.shutdown_write();
-                const bool more = co_await client.fill();
-                co_await client.fill(); // never
-                (void)more;
-            });
-        })
+    made.get("/waits",
+             [ended] {
+                 return response::upgrade("half", [ended](takeover& client) -> task<void> {
+                     const at_end noted{ended};
+                     client.shutdown_write();
+                     const bool more = co_await client.fill();
+                     co_await client.fill(); // never
+                     (void)more;
+                 });
+             })
         .get("/aborts", [ended] {
             return response::upgrade("half", [ended](takeover& client) -> task<void> {
                 const at_end noted{ended};
@@ -225,14 +226,16 @@ TEST_CASE("http2: a taker that has said its last can give its client up") {
 
 TEST_CASE("http2: answers to streams that were reset are in the log, with what has left") {
     router made;
-    made.get("/waits", [](request& asked) -> task<response> {
-            co_await asked.disconnected();
-            co_return response::text(std::string(10'000, 'x'));
-        })
-        .get("/sleeps", [](request&) -> task<response> {
-            co_await sleep_for(1s);
-            co_return response::text("late");
-        })
+    made.get("/waits",
+             [](request& asked) -> task<response> {
+                 co_await asked.disconnected();
+                 co_return response::text(std::string(10'000, 'x'));
+             })
+        .get("/sleeps",
+             [](request&) -> task<response> {
+                 co_await sleep_for(1s);
+                 co_return response::text("late");
+             })
         .get("/streams",
              [] {
                  return response::stream([](body_writer& out) -> task<void> {
@@ -244,9 +247,8 @@ TEST_CASE("http2: answers to streams that were reset are in the log, with what h
     http2_client c(std::move(made), {}, false);
     c.hello(window_of(4));
     std::uint32_t id = 1;
-    for (const auto& [path, bytes] :
-         {std::pair("/waits", 0U), std::pair("/sleeps", 0U), std::pair("/streams", 4U),
-          std::pair("/large", 4U)}) {
+    for (const auto& [path, bytes] : {std::pair("/waits", 0U), std::pair("/sleeps", 0U),
+                                      std::pair("/streams", 4U), std::pair("/large", 4U)}) {
         CAPTURE(path);
         c.ask(id, asking("GET", path));
         c.reset(id);

@@ -16,6 +16,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <rota/event.hpp>
+#include <rota/http/prometheus.hpp>
 #include <rota/sleep.hpp>
 
 #include "server_driver.hpp"
@@ -296,6 +297,33 @@ TEST_CASE("of an answer whose client is gone before it begins nothing is counted
     CHECK(logged.get_future().get().bytes_sent == 0);
     s.drain_and_join();
     CHECK((*s).metrics().bytes_sent < 1'000);
+}
+
+TEST_CASE("a page of figures by route is one line") {
+    router routes;
+    routes.get("/hello/{name}", [] { return response::fixed("hello"); })
+        .get("/waits/{for}",
+             [](request&) -> task<response> {
+                 co_await sleep_for(1ms);
+                 co_return response(204);
+             })
+        .get("/metrics", prometheus());
+    io::context ctx(two_workers());
+    running s(ctx, std::move(routes));
+    for (const char* path : {"/hello/ann", "/hello/bob", "/waits/a", "/hello"}) {
+        const client c(s.address());
+        c.send(get(path, close_after));
+        CHECK(c.read_all().starts_with("HTTP/1.1 "));
+    }
+    const client c(s.address());
+    c.send(get("/metrics", close_after));
+    const std::string page = c.read_all();
+    CHECK(page.find("Content-Type: text/plain; version=0.0.4") != std::string::npos);
+    const std::string of = "\nrota_http_route_requests_total{method=";
+    CHECK(page.find(of + R"("GET",route="/hello/{name}",class="2xx"} 2)") != std::string::npos);
+    CHECK(page.find(of + R"("GET",route="/waits/{for}",class="2xx"} 1)") != std::string::npos);
+    CHECK(page.find(of + R"("none",route="none",class="4xx"} 1)") != std::string::npos);
+    CHECK(page.find("ann") == std::string::npos);
 }
 
 TEST_CASE("many clients at once") {

@@ -5,11 +5,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <vector>
 
 #include <rota/check.hpp>
 
 namespace rota::http {
+
+class router;
+struct route;
 
 /// Upper bounds of the latency histogram's buckets, in microseconds; one more bucket holds the
 /// rest.
@@ -32,6 +37,20 @@ struct metrics_snapshot {
     /// From the arrival of the bytes that completed the head to the handing over of the answer.
     std::array<std::uint64_t, latency_bounds_us.size() + 1> latency_counts{};
     std::uint64_t latency_sum_us = 0;
+};
+
+/// What a server has answered by one of its routes so far.
+struct route_metrics {
+    const route* of = nullptr; // null: by none, as what could not be read. Lives as its router
+    std::array<std::uint64_t, 5> responses_by_class{};
+    std::uint64_t latency_sum_us = 0;
+
+    [[nodiscard]] std::uint64_t responses() const noexcept {
+        std::uint64_t sum = 0;
+        for (const std::uint64_t each : responses_by_class)
+            sum += each;
+        return sum;
+    }
 };
 
 /// Counters of one worker. Written by the holder of its baton only, so an increment is a load and a
@@ -67,7 +86,15 @@ public:
         counter& of_;
     };
 
-    void count_response(int status, std::chrono::steady_clock::duration took) noexcept;
+    /// route::number of one that has none.
+    static constexpr std::uint32_t no_route = std::numeric_limits<std::uint32_t>::max();
+
+    /// For so many routes. Throws std::bad_alloc.
+    explicit worker_counters(std::size_t routes = 0)
+        : routes_(routes), by_route_(std::make_unique<route_counters[]>(routes + 1)) {}
+
+    void count_response(int status, std::chrono::steady_clock::duration took,
+                        std::uint32_t route = no_route) noexcept;
 
     counter connections;
     counter connections_open;
@@ -79,6 +106,12 @@ public:
 
 private:
     friend class server_metrics;
+    struct route_counters {
+        std::array<counter, 5> responses_by_class;
+        counter latency_sum_us;
+    };
+    const std::size_t routes_;
+    const std::unique_ptr<route_counters[]> by_route_; // the last one of those without
     std::array<counter, 5> responses_by_class_;
     std::array<counter, latency_bounds_us.size() + 1> latency_counts_;
     counter latency_sum_us_;
@@ -91,7 +124,9 @@ public: // behind the others: of HTTP/2
 /// The counters of a server, one set for each worker that serves. Any thread.
 class server_metrics {
 public:
-    server_metrics() = default;
+    /// Of a server with these routes, which outlive it and are all there already; null: they are
+    /// not told apart.
+    explicit server_metrics(const router* routes = nullptr) noexcept : routes_(routes) {}
     ~server_metrics();
     server_metrics(const server_metrics&) = delete;
     server_metrics& operator=(const server_metrics&) = delete;
@@ -100,9 +135,13 @@ public:
     [[nodiscard]] worker_counters& of_worker(std::size_t index);
     /// The sums as they are about now.
     [[nodiscard]] metrics_snapshot read() const noexcept;
+    /// The same for each route, in the order of router::routes(), and last for none. Throws
+    /// std::bad_alloc.
+    [[nodiscard]] std::vector<route_metrics> read_routes() const;
 
 private:
     static constexpr std::size_t workers_max = 256;
+    const router* const routes_;
     std::array<std::atomic<worker_counters*>, workers_max> workers_{};
 };
 

@@ -57,6 +57,8 @@ struct route {
     std::shared_ptr<const http::handler> handler;
     const route_scope* scope; // of the router that it was added to
     std::vector<std::string> parameters;
+    /// Its place in router::routes(); of connect()'s it is worker_counters::no_route.
+    std::uint32_t number = ~std::uint32_t{0};
 };
 
 /// What a request's method and path led to.

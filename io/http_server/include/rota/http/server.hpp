@@ -109,6 +109,8 @@ public:
     /// Requested when the drain begins: for handlers that keep clients waiting.
     [[nodiscard]] std::stop_token drain_token() const noexcept;
     [[nodiscard]] metrics_snapshot metrics() const noexcept;
+    /// For each route; http::prometheus() is a page of both. Throws std::bad_alloc.
+    [[nodiscard]] std::vector<route_metrics> metrics_by_route() const;
     [[nodiscard]] std::size_t connections() const noexcept;
     /// Where it listens, HTTPS last; blocks until it does. See io::server::listening().
     [[nodiscard]] std::vector<io::endpoint> listening() const;

@@ -12,6 +12,8 @@ class stream;
 
 namespace rota::http {
 
+class server_metrics;
+
 class response;
 
 /// How an exchange has ended.
@@ -34,6 +36,8 @@ public:
     [[nodiscard]] virtual std::string_view peer() const noexcept = 0;
     /// The TLS connection that it goes over, or null.
     [[nodiscard]] virtual const io::tls::stream* tls() const noexcept { return nullptr; }
+    /// What counts for the server, or null. Lives as long as the exchange.
+    [[nodiscard]] virtual const server_metrics* metrics() const noexcept { return nullptr; }
     /// Puts what the head refers to where it can stay while a handler waits: views of it that were
     /// taken before are no good any more.
     virtual void keep_head() = 0;

@@ -9,9 +9,13 @@
 
 namespace rota::http {
 
+class server_metrics;
+
 /// What the router does with a request, and handlers do not.
 struct request_access {
     [[nodiscard]] static const request_head& head(const request& of) noexcept { return *of.head_; }
+    /// Of the server that it has come to; null: of none.
+    [[nodiscard]] static const server_metrics* metrics(const request& of) noexcept;
     /// To be added to.
     [[nodiscard]] static request_facts& facts(request& of) {
         if (!of.facts_)

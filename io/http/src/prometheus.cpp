@@ -1,0 +1,136 @@
+#include <rota/http/prometheus.hpp>
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rota/http/detail/request_access.hpp>
+#include <rota/http/error.hpp>
+#include <rota/http/router.hpp>
+
+namespace rota::http {
+
+void prometheus_text::metric(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    text_ += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
+}
+
+void prometheus_text::line(std::string_view suffix, std::string_view labels, std::uint64_t value) {
+    const bool some = !labels.empty();
+    text_ += fmt::format("{}{}{}{}{} {}\n", name_, suffix, some ? "{" : "", labels, some ? "}" : "",
+                         value);
+}
+
+void prometheus_text::line(std::string_view suffix, std::string_view labels, double value) {
+    const bool some = !labels.empty();
+    text_ += fmt::format("{}{}{}{}{} {}\n", name_, suffix, some ? "{" : "", labels, some ? "}" : "",
+                         value);
+}
+
+void prometheus_text::buckets(std::string_view labels, std::span<const double> upper,
+                              std::span<const std::uint64_t> counts, double sum) {
+    const std::string before = labels.empty() ? "" : fmt::format("{},", labels);
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < upper.size(); ++i) {
+        count += counts[i];
+        line("_bucket", fmt::format("{}le=\"{}\"", before, upper[i]), count);
+    }
+    count += counts.back();
+    line("_bucket", before + "le=\"+Inf\"", count);
+    line("_sum", labels, sum);
+    line("_count", labels, count);
+}
+
+std::string prometheus_text::quoted(std::string_view value) {
+    std::string text = "\"";
+    for (const char c : value) {
+        if (c == '"' || c == '\\')
+            text += '\\';
+        if (c == '\n')
+            text += "\\n";
+        else
+            text += c;
+    }
+    return text + '"';
+}
+
+namespace {
+
+void add_routes(prometheus_text& to, std::span<const route_metrics> routes) {
+    const auto labels_of = [](const route_metrics& one) {
+        return one.of == nullptr ? R"(method="none",route="none")"
+                                 : fmt::format("method=\"{}\",route={}", to_string(one.of->method),
+                                               prometheus_text::quoted(one.of->pattern));
+    };
+    const auto asked = [](const route_metrics& one) { return one.responses() != 0; };
+    to.metric("rota_http_route_requests_total", "counter", "Requests answered by a route.");
+    for (const route_metrics& one : routes) {
+        for (std::size_t i = 0; i < one.responses_by_class.size(); ++i) {
+            if (one.responses_by_class[i] != 0) {
+                to.sample(fmt::format("{},class=\"{}xx\"", labels_of(one), i + 1),
+                          one.responses_by_class[i]);
+            }
+        }
+    }
+    to.metric("rota_http_route_seconds_total", "counter",
+              "How long they took together, from head to answer.");
+    for (const route_metrics& one : routes) {
+        if (asked(one))
+            to.sample(labels_of(one), static_cast<double>(one.latency_sum_us) / 1e6);
+    }
+}
+
+} // namespace
+
+void prometheus_text::add(const metrics_snapshot& all, std::span<const route_metrics> routes) {
+    metric("rota_http_requests_total", "counter", "Requests answered.");
+    for (std::size_t i = 0; i < all.responses_by_class.size(); ++i)
+        sample(fmt::format("class=\"{}xx\"", i + 1), all.responses_by_class[i]);
+    struct figure {
+        const char* name;
+        const char* type;
+        const char* help;
+        std::uint64_t value;
+    };
+    const std::array figures{
+        figure{"rota_http_requests_in_flight", "gauge", "Requests whose handlers wait.",
+               all.requests_in_flight},
+        figure{"rota_http_connections_total", "counter", "Connections served so far.",
+               all.connections},
+        figure{"rota_http_connections", "gauge", "Connections that are open.",
+               all.connections_open},
+        figure{"rota_http_connections_taken_over", "gauge",
+               "Those of them that speak another protocol now.", all.connections_taken_over},
+        figure{"rota_http_connections_http2", "gauge", "Those of them that speak HTTP/2.",
+               all.connections_http2},
+        figure{"rota_http_requests_http2_total", "counter", "Requests that came by HTTP/2.",
+               all.requests_http2},
+        figure{"rota_http_received_bytes_total", "counter", "Bytes of requests.",
+               all.bytes_received},
+        figure{"rota_http_sent_bytes_total", "counter", "Bytes of answers.", all.bytes_sent},
+    };
+    for (const figure& each : figures) {
+        metric(each.name, each.type, each.help);
+        sample(each.value);
+    }
+    metric("rota_http_request_duration_seconds", "histogram",
+           "From the head of a request to its answer.");
+    histogram({}, latency_bounds_us, all.latency_counts, all.latency_sum_us, 1e6);
+    if (!routes.empty())
+        add_routes(*this, routes);
+}
+
+handler prometheus() {
+    return [](const request& asked) {
+        const server_metrics* const of = request_access::metrics(asked);
+        if (of == nullptr)
+            throw http_error(503, "no server counts here");
+        prometheus_text page;
+        page.add(of->read(), of->read_routes());
+        return response::with_body(page.text(), prometheus_text::content_type);
+    };
+}
+
+} // namespace rota::http
