@@ -20,7 +20,7 @@ namespace rota::io {
 
 class connection_core;
 
-/// Two numbers that a resting connection keeps for its handler; see server::rest().
+/// Two numbers that a resting connection keeps for its handler; see rest_place::swap().
 using rest_memo = std::array<std::uint64_t, 2>;
 
 /// A connected socket, TCP or Unix, as a stream: the client of a server, or what connect() returns.
