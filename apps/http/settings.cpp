@@ -322,7 +322,7 @@ void add_limits(CLI::App& app, settings& s) {
         ->check(between(1, 10'000'000))
         ->group("Limits");
     add_parsed(app, "--max-body", s.max_body, parse_bytes, bytes_to_text, "SIZE",
-               "Content of a request to /echo", "no size: try 64K or 16M")
+               "Content of a request to /echo or /form", "no size: try 64K or 16M")
         ->group("Limits");
     add_parsed(app, "--max-message", s.max_message, parse_bytes, bytes_to_text, "SIZE",
                "A message of a WebSocket, decompressed", "no size: try 64K or 16M")

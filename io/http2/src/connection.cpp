@@ -77,8 +77,11 @@ task<void> connection::serve(std::string_view begun) {
     }
     if (error)
         std::rethrow_exception(error);
-    if (!lost_ && !peer_ended_)
+    if (!lost_ && !peer_ended_) {
+        if (engine_.client_leaves() && !at_fault_)
+            end_soon();
         co_await say_goodbye();
+    }
 }
 
 // --- Reading ---
@@ -240,6 +243,15 @@ void connection::on_content(engine_stream* of, std::string_view piece) {
 }
 
 void connection::on_content_end(engine_stream* of) { stream_of(of).content().end(); }
+
+/// A tunnel has none (RFC 9113 section 8.5).
+void connection::on_trailers(engine_stream* of) {
+    request_stream& one = stream_of(of);
+    if (one.fields().is_connect())
+        engine_.reset(one.id(), error_code::protocol_error);
+    else
+        one.content().end();
+}
 
 void connection::on_sent(engine_stream* of, std::size_t bytes, bool last, bool cut) noexcept {
     request_stream& one = stream_of(of);

@@ -62,6 +62,7 @@ private:
     void on_request(engine_stream* of, bool more) override;
     void on_content(engine_stream* of, std::string_view piece) override;
     void on_content_end(engine_stream* of) override;
+    void on_trailers(engine_stream* of) override;
     void on_sent(engine_stream* of, std::size_t bytes, bool last, bool cut) noexcept override;
     void on_closed(engine_stream* of) override;
     bool on_provoked_reset() noexcept override;

@@ -52,6 +52,8 @@ public:
     virtual void on_content(engine_stream* of, std::string_view piece) = 0;
     /// Nothing follows from the client.
     virtual void on_content_end(engine_stream* of) = 0;
+    /// The same, by a header section behind the content.
+    virtual void on_trailers(engine_stream* of) = 0;
     /// So many bytes of it have been written, frames and all; `last`: and that was the end.
     virtual void on_sent(engine_stream* of, std::size_t bytes, bool last, bool cut) noexcept = 0;
     /// It is over: by both ends, or by one that gave it up. The engine knows it no more.
@@ -108,6 +110,7 @@ public:
     [[nodiscard]] bool is_open(std::uint32_t id) const noexcept override {
         return find(static_cast<std::int32_t>(id)) != nullptr;
     }
+    [[nodiscard]] std::size_t open_streams() const noexcept override { return streams_; }
     /// Whether the client's windows keep anything of a stream back.
     [[nodiscard]] bool is_held_back(std::int32_t id) const noexcept;
     [[nodiscard]] bool is_connection_held_back() const noexcept;

@@ -105,8 +105,9 @@ struct engine::callbacks {
             const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
             if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
                 self.events_.on_request(stream, !last);
-            } else if (last &&
-                       (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)) {
+            } else if (last && frame->hd.type == NGHTTP2_HEADERS) {
+                self.events_.on_trailers(stream);
+            } else if (last && frame->hd.type == NGHTTP2_DATA) {
                 self.events_.on_content_end(stream);
             }
             return 0;

@@ -27,10 +27,15 @@ constexpr std::uint8_t has_priority = 0x20;
 /// So many streams that the server has given up may have frames under way.
 constexpr std::size_t given_up_max = 128;
 
+/// SETTINGS_MAX_FRAME_SIZE, as it is where nothing else is said (RFC 9113 section 6.5.2).
+constexpr std::uint32_t frame_bytes_max = 16'384;
+
 /// What a client may say for each so many bytes that it was sent, for nothing.
 constexpr std::uint64_t bytes_per_word = 1'024;
 /// However short a frame is, it is worth the two words that open its windows again.
 constexpr std::uint64_t frame_bytes_min = bytes_per_word * 2;
+/// Unless it is cut by a window that opens by less than this.
+constexpr std::size_t window_min = 256;
 /// No more is saved up than for a burst of this.
 constexpr std::uint64_t earned_bytes_max = 4'194'304;
 
@@ -46,6 +51,8 @@ constexpr fault ended_stream{error_code::stream_closed, "a frame of a stream tha
 constexpr fault passed_over{error_code::protocol_error, "a stream before one that has begun"};
 constexpr fault in_between{error_code::protocol_error, "a frame within a header section"};
 constexpr fault no_prioritized{error_code::protocol_error, "PRIORITY_UPDATE of no stream"};
+constexpr fault too_many_prioritized{error_code::protocol_error, "PRIORITY_UPDATE of too many"};
+constexpr fault too_long{error_code::frame_size_error, "a frame too long"};
 constexpr fault own_dependency{error_code::protocol_error, "a stream that depends on itself"};
 
 } // namespace
@@ -57,7 +64,8 @@ frame_watch::frame_watch(const http2_limits& limits, std::size_t header_bytes_ma
       idle_frames_(limits.idle_frames_burst, limits.idle_frames_per_s) {}
 
 void frame_watch::sent(std::size_t bytes, bool cut) noexcept {
-    const std::uint64_t worth = cut ? bytes : std::max<std::uint64_t>(bytes, frame_bytes_min);
+    const bool drips = cut && bytes < window_min;
+    const std::uint64_t worth = drips ? bytes : std::max<std::uint64_t>(bytes, frame_bytes_min);
     earned_bytes_ = std::min(earned_bytes_ + worth, earned_bytes_max);
 }
 
@@ -71,6 +79,7 @@ std::size_t frame_watch::wanted() const noexcept { return header_size + peek_; }
 
 frame_watch::result frame_watch::look(std::string_view bytes, time_point now) {
     known_ = highest_;
+    begun_lately_ = 0;
     std::size_t at = 0;
     while (at < bytes.size()) {
         if (preface_left_ > 0) {
@@ -161,7 +170,7 @@ std::optional<fault> frame_watch::on_header(time_point now) {
     return std::nullopt;
 }
 
-std::optional<fault> frame_watch::on_peeked(time_point now) noexcept {
+std::optional<fault> frame_watch::on_peeked(time_point now) {
     const unsigned char* const payload = start_.data() + header_size;
     const std::size_t size = peek_;
     gathered_ = 0;
@@ -171,12 +180,22 @@ std::optional<fault> frame_watch::on_peeked(time_point now) noexcept {
         return all_padding ? idle_frame(now) : std::nullopt;
     }
     if (now_.type == priority_update) { // RFC 9218 section 7.1
-        const bool of_none = read_31_bits(payload) == 0;
-        return of_none ? std::optional(no_prioritized) : std::nullopt;
+        const std::uint32_t id = read_31_bits(payload);
+        return id == 0 ? std::optional(no_prioritized) : on_prioritized(id);
     }
     // RFC 7540 section 5.3.1.
     if (read_31_bits(payload + (size - 4)) == now_.stream)
         return own_dependency;
+    return std::nullopt;
+}
+
+/// Those that are to come count as if they were there (RFC 9218 section 7.1).
+std::optional<fault> frame_watch::on_prioritized(std::uint32_t id) {
+    if (id % 2 == 0 || id <= highest_ || std::ranges::find(prioritized_, id) != prioritized_.end())
+        return std::nullopt;
+    if (prioritized_.size() + streams_.open_streams() + begun_lately_ >= limits_.streams_max)
+        return too_many_prioritized;
+    prioritized_.push_back(id);
     return std::nullopt;
 }
 
@@ -194,6 +213,8 @@ std::optional<fault> frame_watch::on_data(time_point now, std::size_t& peek) noe
 
 void frame_watch::note_begin() {
     highest_ = now_.stream;
+    ++begun_lately_;
+    std::erase_if(prioritized_, [this](std::uint32_t id) { return id <= highest_; });
     begun_[begun_next_] = now_.stream;
     begun_next_ = (begun_next_ + 1) % begun_.size();
     if ((now_.flags & end_stream) != 0)
@@ -248,6 +269,8 @@ std::optional<fault> frame_watch::on_headers() {
 }
 
 std::optional<fault> frame_watch::on_continuation() noexcept {
+    if (now_.length > frame_bytes_max) // nghttp2 looks at all others
+        return too_long;
     section_bytes_ += now_.length;
     if (++continuations_ > limits_.continuations_max || section_bytes_ > header_bytes_max_)
         return too_much_header;

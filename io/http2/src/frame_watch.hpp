@@ -43,6 +43,8 @@ class stream_states {
 public:
     /// Neither closed nor not begun.
     [[nodiscard]] virtual bool is_open(std::uint32_t id) const noexcept = 0;
+    /// How many there are.
+    [[nodiscard]] virtual std::size_t open_streams() const noexcept = 0;
 
 protected:
     ~stream_states() = default;
@@ -94,7 +96,8 @@ private:
         std::uint32_t stream = 0;
     };
     [[nodiscard]] std::optional<fault> on_header(time_point now);
-    [[nodiscard]] std::optional<fault> on_peeked(time_point now) noexcept;
+    [[nodiscard]] std::optional<fault> on_peeked(time_point now);
+    [[nodiscard]] std::optional<fault> on_prioritized(std::uint32_t id);
     [[nodiscard]] std::optional<fault> on_data(time_point now, std::size_t& peek) noexcept;
     [[nodiscard]] std::optional<fault> on_headers();
     [[nodiscard]] std::optional<fault> on_stream_frame() noexcept;
@@ -116,7 +119,10 @@ private:
     std::array<std::uint32_t, 64> begun_{};
     std::size_t begun_next_ = 0;
     std::uint32_t highest_ = 0;
-    std::uint32_t known_ = 0; // the highest that its reader knows of
+    std::uint32_t known_ = 0;      // the highest that its reader knows of
+    std::size_t begun_lately_ = 0; // that its reader does not know of
+    // Streams that PRIORITY_UPDATE has named before they began.
+    std::vector<std::uint32_t> prioritized_;
     flood_meter resets_;
     flood_meter idle_frames_;
     std::uint64_t earned_bytes_ = 0;

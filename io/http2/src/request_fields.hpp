@@ -48,6 +48,10 @@ public:
     [[nodiscard]] bool too_many_trailers() const noexcept { return trailers_refused_; }
     /// By CONNECT with :protocol.
     [[nodiscard]] bool extended_connect() const noexcept { return protocol_.size > 0; }
+    /// That, or the CONNECT of RFC 9113 section 8.5.
+    [[nodiscard]] bool is_connect() const noexcept {
+        return extended_connect() || head().form == target_form::authority;
+    }
 
 private:
     [[nodiscard]] text_span keep(std::string_view text);

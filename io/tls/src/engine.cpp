@@ -17,6 +17,8 @@ constexpr std::size_t text_of_record_max = 16'384;
 constexpr std::size_t record_bytes_max = text_of_record_max + 2'048;
 constexpr unsigned char handshake_type = 22;
 constexpr unsigned char text_type = 23;
+/// What answers a record of a type that has no place (RFC 8446 section 5).
+constexpr std::string_view unexpected_message("\x15\x03\x03\x00\x02\x02\x0a", 7);
 /// Records in a row that bring no text: new keys, tickets, empty ones. A peer that sends more wants
 /// nothing but our time.
 constexpr std::uint8_t idle_records_max = 64;
@@ -152,9 +154,12 @@ engine::outcome engine::handshake(std::string_view& in, std::string& out) {
     if (server() && SSL_in_before(ssl_.get()) == 1 && !in.empty() &&
         byte_at(in, 0) != handshake_type) {
         const int small = in[0] | 0x20;
-        const bool letter = small >= 'a' && small <= 'z';
-        return letter ? fail(failure::kind::plain_text, "the client does not speak TLS")
-                      : fail(failure::kind::protocol, "no TLS");
+        // An empty line may come before a request (RFC 9112 section 2.2).
+        const bool text = (small >= 'a' && small <= 'z') || in[0] == '\r' || in[0] == '\n';
+        if (text)
+            return fail(failure::kind::plain_text, "the client does not speak TLS");
+        out += unexpected_message;
+        return fail(failure::kind::protocol, "no TLS");
     }
     in_ = in;
     out_ = &out;

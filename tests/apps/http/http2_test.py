@@ -204,6 +204,10 @@ def connection_errors(client):
                                           + frame(CONTINUATION, 4, 3, get)), {1, 5}
     yield "a frame too long", frame(DATA, 0, 1, b"x" * 16_385), {6}
     yield "HEADERS too long", frame(HEADERS, 5, 3, get + b"x" * 16_385), {6}
+    yield "CONTINUATION too long", (frame(HEADERS, 1, 3, get)
+                                    + frame(CONTINUATION, 4, 3, b"x" * 16_385)), {6}
+    yield "PRIORITY_UPDATE of too many", b"".join(
+        frame(PRIORITY_UPDATE, 0, 0, number(2 * i + 3) + b"u=1") for i in range(129)), {1}
     yield "SETTINGS too long", frame(SETTINGS, 0, 0, b"\0\1\0\0\0\0" * 2_731), {6}
     yield "a stream that was before", (frame(HEADERS, 5, 5, get) + frame(HEADERS, 5, 3, get)), {1}
 

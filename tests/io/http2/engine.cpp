@@ -121,15 +121,20 @@ TEST_CASE("http2: streams too many that nobody is told of are too many") {
     CHECK(mute.goaway() == 11);
 }
 
-TEST_CASE("http2: streams that have not begun may have a priority beside as many as there may be") {
-    http2_client c(slow_and_quick(), few(2));
+TEST_CASE("http2: streams that have a priority before they begin count as begun") {
+    http2_client c(slow_and_quick(), few(4));
     c.ask(1, asking("GET", "/slow"));
     c.ask(3, asking("GET", "/slow"));
-    for (std::uint32_t id = 5; id < 2'000; id += 2)
+    for (const std::uint32_t id : {5, 7, 5})
         c.send(make_frame(0x10, 0, 0, number(id) + "u=1"));
     c.advance(1s);
     CHECK(c.answers[3].content == "slow");
     CHECK(c.goaway() == -1);
+    for (const std::uint32_t id : {9, 11}) // in the places of those that are over
+        c.send(make_frame(0x10, 0, 0, number(id) + "u=1"));
+    CHECK(c.goaway() == -1);
+    c.send(make_frame(0x10, 0, 0, number(13) + "u=1"));
+    CHECK(c.goaway() == 1); // RFC 9218 section 7.1
 }
 
 } // namespace

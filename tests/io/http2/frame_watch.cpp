@@ -20,6 +20,7 @@ struct watched final : stream_states {
     [[nodiscard]] bool is_open(std::uint32_t id) const noexcept override {
         return open.contains(id);
     }
+    [[nodiscard]] std::size_t open_streams() const noexcept override { return open.size(); }
     explicit watched(http2_limits with = {}) : limits(with) {
         CHECK(see("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == -1);
     }
@@ -110,6 +111,34 @@ TEST_CASE("frame_watch: nothing is between the frames of a header section") {
     watched unknown;
     CHECK(unknown.see(headers_frame, end_stream, 1) == -1);
     CHECK(unknown.see(0xbb, 0, 0) == 1);
+}
+
+TEST_CASE("frame_watch: streams that were prioritized before they began count as begun") {
+    const auto prioritize = [](watched& one, std::uint32_t id) {
+        return one.see(make_frame(0x10, 0, 0, number(id) + "u=1"));
+    };
+    watched one({.streams_max = 4});
+    one.open = {1};
+    CHECK(one.see(headers_frame, ends, 1) == -1);
+    CHECK(prioritize(one, 1) == -1); // has begun
+    CHECK(prioritize(one, 3) == -1);
+    CHECK(prioritize(one, 9) == -1);
+    CHECK(prioritize(one, 9) == -1); // the same
+    CHECK(prioritize(one, 11) == -1);
+    CHECK(one.see(headers_frame, ends, 5) == -1); // 3 is passed over
+    one.open = {1, 5};
+    CHECK(prioritize(one, 9) == -1);
+    CHECK(prioritize(one, 13) == 1);
+    watched at_once({.streams_max = 1});
+    CHECK(at_once.see(make_frame(headers_frame, ends, 1, "x") +
+                      make_frame(0x10, 0, 0, number(3) + "u=1")) == 1);
+}
+
+TEST_CASE("frame_watch: no CONTINUATION is longer than any frame") {
+    watched one;
+    CHECK(one.see(headers_frame, 0, 1) == -1);
+    CHECK(one.see(make_frame(continuation_frame, 0, 1, std::string(16'384, 'x'))) == -1);
+    CHECK(one.see(make_frame(continuation_frame, 0, 1, std::string(16'385, 'x'))) == 6);
 }
 
 TEST_CASE("frame_watch: a client may open both windows for each frame of an answer") {

@@ -224,6 +224,23 @@ TEST_CASE("http2: a taker that has said its last can give its client up") {
     CHECK_FALSE(c.ended());
 }
 
+TEST_CASE("http2: a tunnel has no trailers") {
+    bool ended = false;
+    http2_client c(half_closing(&ended));
+    c.ask(1, tunnel("/waits"), false);
+    c.ask(1, {{"x", "y"}});
+    CHECK(c.answers[1].reset == 1);
+    CHECK(ended);
+    CHECK_FALSE(c.ended());
+}
+
+TEST_CASE("http2: who says that it leaves is told so, too") {
+    http2_client c(streamed());
+    c.ask(1, asking("GET", "/known"));
+    c.send(make_frame(goaway_frame, 0, 0, number(0) + number(0)));
+    CHECK(c.goaways == std::vector<std::pair<std::uint32_t, int>>{{1, 0}});
+}
+
 TEST_CASE("http2: answers to streams that were reset are in the log, with what has left") {
     router made;
     made.get("/waits",

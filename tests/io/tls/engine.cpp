@@ -146,7 +146,8 @@ TEST_CASE("half a record is left alone") {
 }
 
 TEST_CASE("what does not speak TLS is known by its first byte") {
-    for (const std::string first : {"G", "GET / HTTP/1.1\r\n", "get"}) {
+    for (const std::string first :
+         {"G", "GET / HTTP/1.1\r\n", "get", "\r\nGET / HTTP/1.1\r\n", "\n"}) {
         pair both;
         std::string_view in = first;
         std::string out;
@@ -154,12 +155,13 @@ TEST_CASE("what does not speak TLS is known by its first byte") {
         CHECK(both.server.kind() == failure::kind::plain_text);
         CHECK(out.empty());
     }
-    for (const std::string first : {"\x80", "\r\n", "{"}) {
+    for (const std::string first : {"\x80", "{", "\x17\x03\x03", "\x14\x03\x03", "\x18", "\x15"}) {
         pair both;
         std::string_view in = first;
         std::string out;
         CHECK(both.server.handshake(in, out) == outcome::failed);
         CHECK(both.server.kind() == failure::kind::protocol);
+        CHECK(out == std::string("\x15\x03\x03\x00\x02\x02\x0a", 7)); // unexpected_message
     }
 }
 
