@@ -66,6 +66,7 @@ message_reader::found session::take() {
         abort();
         throw;
     }
+    asked_ = ping_out_;
     if (step.taken != 0) {
         stream_.consume(step.taken);
         heard();
@@ -108,7 +109,7 @@ private:
             return stop; // a drain changes nothing any more
         if (stop == of_.stop_)
             return of_.either_.token();
-        either_ = std::make_unique<const linked_stop<2>>(stop, of_.draining_);
+        either_ = std::make_unique<const linked_stop<2>>(stop, of_.either_.token());
         return either_->token();
     }
 
@@ -173,7 +174,7 @@ task<void> session::behind_bytes(message_reader::found what) {
         return fail(reader_->fault());
     if (close_sent_) // what comes behind our goodbye is dropped
         reader_->forget_content();
-    return what == message_reader::found::busy ? give_way() : task<void>();
+    return what == message_reader::found::busy || close_sent_ ? give_way() : task<void>();
 }
 
 /// The same behind a wait that has ended so.
@@ -228,9 +229,9 @@ task<void> session::answer_control() {
         return answer_close();
     if (reader_->control_op() == opcode::ping && !close_sent_)
         return control(opcode::pong, std::string(reader_->control()));
-    if (reader_->control_op() == opcode::pong)
-        rest(); // it has shown that the client is there, and has no more to say
-    return {};
+    if (reader_->control_op() == opcode::pong && asked_)
+        rest();        // it has shown that the client is there, and has no more to say
+    return give_way(); // nothing else would, behind any number of them
 }
 
 /// RFC 6455 section 5.5.1: it is answered with its own code, and the end.

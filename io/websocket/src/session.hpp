@@ -101,13 +101,14 @@ private:
     const websocket_terms& terms_;
     const std::stop_token& stop_;
     const std::stop_token& draining_;
-    const linked_stop<2> either_;
+    linked_stop<2> either_; // and what a close of another routine's wakes the reader by
 
     // -- reading
     std::unique_ptr<message_reader> reader_; // or none: nothing of a message has come
     time_point heard_;                       // something
     time_point answer_by_;  // to a ping that is out, or to the close frame that was sent
     bool ping_out_ = false; // and nothing has come behind it
+    bool asked_ = false;    // by a ping, when the last frame came
     bool rested_ = false;
     bool shown_ = false; // the reader's content, to the user
     bool reading_ = false;

@@ -196,6 +196,8 @@ task<void> session::say_close(std::uint16_t code, std::string reason) {
         co_return;
     close_sent_ = true;
     answer_by_ = home_.now() + options_.close_within;
+    if (reading_) // it waits for another time
+        either_.request_stop();
     if (close_code_ == 0) {
         close_code_ = code != 0 ? code : close_code::none;
         close_reason_ = reason;

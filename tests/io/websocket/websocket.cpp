@@ -11,6 +11,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <rota/errors.hpp>
 #include <rota/io/outbox.hpp>
+#include <rota/sleep.hpp>
+#include <rota/when_all.hpp>
 #include <rota/with_timeout.hpp>
 
 #include "peer.hpp"
@@ -137,6 +139,32 @@ TEST_CASE("how it has ended is known", "[server]") {
     CHECK(after(frame("", {.op = 8})) == 1005);
     CHECK(after("") == 1006);
     CHECK(after(frame("\xff")) == 1007);
+}
+
+task<void> read_to_the_end(websocket* ws) {
+    while (co_await ws->read()) {
+    }
+}
+
+task<void> close_when_read(websocket* ws) {
+    co_await sleep_for(1ms); // the other has begun to wait
+    co_await ws->close(4001, "enough");
+}
+
+TEST_CASE("a close by another routine than the reader is not waited for longer, either") {
+    io::context ctx(two_workers(each_layout()));
+    websocket_options options;
+    options.close_within = 20ms;
+    options.ping_after = 0ms;
+    options.rest_after = 0ms;
+    running s(ctx, only(
+                       [](websocket ws) -> task<void> {
+                           co_await when_all(read_to_the_end(&ws), close_when_read(&ws));
+                           CHECK(ws.close_code() == 4001);
+                       },
+                       options));
+    const peer mute(s.address());
+    CHECK(mute.read_all() == answer_close(4001, "enough") + "<end>");
 }
 
 TEST_CASE("the server closes, and waits for the answer") {
