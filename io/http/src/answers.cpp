@@ -103,11 +103,12 @@ void report(const std::exception_ptr& error, const request& req,
         error, [&] { return name_of(req); }, hooks);
 }
 
-void report_page(const std::exception_ptr& error, const session_hooks* hooks) noexcept {
+void report_thrown(std::string_view by, const std::exception_ptr& error,
+                   const session_hooks* hooks) noexcept {
     if (hooks == nullptr || !hooks->on_error)
         return;
     try {
-        hooks->on_error("error page threw: " + describe(error));
+        hooks->on_error(std::string(by).append(" threw: ").append(describe(error)));
     } catch (...) { // as above
     }
 }

@@ -29,6 +29,8 @@ void report(const std::exception_ptr& error, const request& req,
 /// Its method and path, for a report.
 [[nodiscard]] std::string name_of(const request& asked);
 /// Reports what an error page threw.
-void report_page(const std::exception_ptr& error, const session_hooks* hooks) noexcept;
+/// The same of something else of the program's: "error page", "on_access".
+void report_thrown(std::string_view by, const std::exception_ptr& error,
+                   const session_hooks* hooks) noexcept;
 
 } // namespace rota::http

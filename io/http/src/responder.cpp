@@ -127,7 +127,7 @@ response responder::error_answer(const http_error& what) {
             router_access::error_page_for(place_.routes, *head_, routed_ ? &match_ : nullptr);
         return http::error_answer(page, what);
     } catch (...) { // the client is to have an answer
-        report_page(std::current_exception(), place_.hooks);
+        report_thrown("error page", std::current_exception(), place_.hooks);
         const bool own = !what.content_type().empty(); // what is wrong with it, perhaps
         return http::error_answer(nullptr, own ? http_error(what.status(), "") : what);
     }
@@ -155,9 +155,13 @@ void responder::account(const response& answer, std::optional<std::uint64_t> byt
     const bool sized = !answer.streamed() && head_->method != method::head &&
                        !status_has_no_content(status) && status != 205;
     const std::uint64_t all = sized ? answer.length().value_or(0) : 0;
-    place_.hooks->on_access({peer, name, target, status, bytes.value_or(all),
-                             std::chrono::duration_cast<std::chrono::microseconds>(took),
-                             head_->protocol(), asked});
+    try { // the answer is on its way
+        place_.hooks->on_access({peer, name, target, status, bytes.value_or(all),
+                                 std::chrono::duration_cast<std::chrono::microseconds>(took),
+                                 head_->protocol(), asked});
+    } catch (...) {
+        report_thrown("on_access", std::current_exception(), place_.hooks);
+    }
 }
 
 } // namespace rota::http

@@ -27,7 +27,9 @@ namespace rota::http {
 namespace {
 
 bool has_tls(const server_options& options) noexcept {
-    return !options.tls.certificates.empty() || !options.listen_tls.empty();
+    const io::tls::server_options& tls = options.tls;
+    return !options.listen_tls.empty() || !tls.certificates.empty() || !tls.client_ca.empty() ||
+           !tls.ticket_keys.empty() || tls.least != io::tls::server_options().least;
 }
 
 /// Throws what tls_clients() throws.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -16,13 +17,23 @@ namespace rota::io::tls {
 /// each step between two waits leaves it whole.
 struct stream::state {
     state(std::unique_ptr<io::stream> own, io::stream& over, const context& with)
-        : shared(with.state_), owned(std::move(own)), inner(over), tls(shared->current()) {}
+        : shared(of_side(with, true)), owned(std::move(own)), inner(over), tls(shared->current()) {}
     state(std::unique_ptr<io::stream> own, io::stream& over, const context& with,
           const std::string& host)
-        : shared(with.state_), owned(std::move(own)), inner(over), tls(shared->current(), host) {}
+        : shared(of_side(with, false)), owned(std::move(own)), inner(over),
+          tls(shared->current(), host) {}
     state(const state&) = delete;
     state& operator=(const state&) = delete;
     ~state();
+
+    /// What the streams of a context share. Throws std::logic_error for one of the other side.
+    static const std::shared_ptr<context::state>& of_side(const context& with, bool server) {
+        if (with.state_->server.has_value() != server)
+            throw std::logic_error(server ? "tls: a client's stream is for a host, which is to be "
+                                            "named"
+                                          : "tls: a server's stream is for no host");
+        return with.state_;
+    }
 
     // -- beginning
     [[nodiscard]] task<void> shake_hands(deadline until, worker* home);

@@ -71,8 +71,8 @@ TEST_CASE("a report that fails does no harm") {
     const request req(head, nullptr);
     report(std::make_exception_ptr(1), req, &hooks);
     report(std::make_exception_ptr(1), req, nullptr);
-    report_page(std::make_exception_ptr(1), &hooks);
-    report_page(std::make_exception_ptr(1), nullptr);
+    report_thrown("error page", std::make_exception_ptr(1), &hooks);
+    report_thrown("error page", std::make_exception_ptr(1), nullptr);
     SUCCEED();
 }
 

@@ -7,7 +7,9 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -297,6 +299,21 @@ TEST_CASE("of an answer whose client is gone before it begins nothing is counted
     CHECK(logged.get_future().get().bytes_sent == 0);
     s.drain_and_join();
     CHECK((*s).metrics().bytes_sent < 1'000);
+}
+
+TEST_CASE("a hook that throws takes no answer away") {
+    router routes;
+    routes.get("/", [] { return response::fixed("there"); });
+    std::promise<std::string> told;
+    server_options options;
+    options.hooks.on_access = [](const access_entry&) { throw std::runtime_error("no disk"); };
+    options.hooks.on_error = [&told](std::string_view what) { told.set_value(std::string(what)); };
+    io::context ctx({.workers = 1});
+    running s(ctx, std::move(routes), std::move(options));
+    const client c(s.address());
+    c.send(get("/", close_after));
+    CHECK(c.read_all().ends_with("there<end>"));
+    CHECK(told.get_future().get() == "on_access threw: no disk");
 }
 
 TEST_CASE("a page of figures by route is one line") {

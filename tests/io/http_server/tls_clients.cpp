@@ -152,6 +152,9 @@ TEST_CASE("files that cannot be used are named, and certificates read again") {
     server_options no_certificate;
     no_certificate.listen_tls = {io::endpoint::ip("127.0.0.1", 0)};
     CHECK_THROWS_AS(server(ctx, routes(), std::move(no_certificate)), std::invalid_argument);
+    server_options only_client_ca; // nobody means that in clear
+    only_client_ca.tls.client_ca = "ca.pem";
+    CHECK_THROWS_AS(server(ctx, routes(), std::move(only_client_ca)), std::invalid_argument);
     running s(ctx, routes(), by_tls());
     (*s).reload_certificates();
     const io::tls::context with(sample_client());

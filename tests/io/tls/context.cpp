@@ -225,6 +225,14 @@ TEST_CASE("keys of two kinds for the same names are offered together") {
     CHECK(shown(server, "a.test") == "CN=a.test");
 }
 
+TEST_CASE("a stream is of its context's side") {
+    context server(sample_server());
+    context client(sample_client());
+    pipe_end over;
+    CHECK_THROWS_AS(stream(over, client), std::logic_error);
+    CHECK_THROWS_AS(stream(over, server, "a.test"), std::logic_error);
+}
+
 TEST_CASE("connections outlive their context, and what it was made of again") {
     auto server = std::make_unique<context>(sample_server());
     auto client = std::make_unique<context>(sample_client());
