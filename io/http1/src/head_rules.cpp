@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <rota/http/detail/expect.hpp>
 #include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
@@ -88,13 +89,6 @@ void read_connection(std::string_view value, findings& found) {
     }
 }
 
-check_result read_expect(std::string_view value, request_head& head) {
-    if (!iequals(value, "100-continue"))
-        return parse_error{417, "unknown expectation"};
-    head.expects_continue = true;
-    return std::nullopt;
-}
-
 /// One look at the length of a name tells nearly every other field apart.
 check_result read_field(const field_span& field, request_head& head, findings& found) {
     const std::string_view name = head.text(field.name);
@@ -104,8 +98,8 @@ check_result read_field(const field_span& field, request_head& head, findings& f
             return read_host(field.value, head, found);
         break;
     case 6:
-        if (iequals(name, "expect"))
-            return read_expect(head.text(field.value), head);
+        if (iequals(name, "expect") && !read_expect(head.text(field.value), head.expects_continue))
+            return parse_error{417, "unknown expectation"};
         break;
     case 10:
         if (iequals(name, "connection"))

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/http/detail/expect.hpp>
 #include <rota/http/detail/host.hpp>
 #include <rota/http/detail/kept_text.hpp>
 #include <rota/http/detail/syntax.hpp>
@@ -109,9 +110,7 @@ bool request_fields::add(std::string_view name, std::string_view value) {
     if (name == "content-length") {
         add_length(value);
     } else if (name == "expect") {
-        if (syntax::iequals(value, "100-continue"))
-            head_.expects_continue = true;
-        else
+        if (!read_expect(value, head_.expects_continue))
             refuse(417, "unknown expectation");
     }
     keep_field(name, value);

@@ -106,7 +106,26 @@ TEST_CASE("framing that two servers could read in two ways") {
         {501, post + "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked" + end},
         {417, post + "Content-Length: 5\r\nExpect: 200-ok" + hello},
         {417, post + "Content-Length: 5\r\nExpect: 100-continue, x" + hello},
+        {417, post + "Content-Length: 5\r\nExpect: x, 100-continue" + hello},
+        {417, post + "Content-Length: 5\r\nExpect: 100-continue;a=b" + hello},
+        {417, post + "Content-Length: 5\r\nExpect: 100-continue\r\nExpect: x" + hello},
     });
+}
+
+TEST_CASE("Expect is a list, whose elements may be empty") {
+    const auto expects = [](const std::string& field) {
+        CAPTURE(field);
+        const auto seen = test::run(post + field + "\r\nContent-Length: 2" + end + "hi");
+        CHECK(seen.status == 0);
+        return seen.text.find(" expect ") != std::string::npos;
+    };
+    for (const char* value :
+         {"100-continue", "100-continue,", ", 100-Continue", "100-continue, 100-continue",
+          ",, \t100-continue\t,,", "100-continue\r\nExpect:"}) {
+        CHECK(expects("Expect: "s + value));
+    }
+    for (const char* value : {"", ",", ", \t,", ",\r\nExpect: ,"})
+        CHECK_FALSE(expects("Expect: "s + value));
 }
 
 TEST_CASE("trailers that decide what has been decided are refused, others are dropped") {
