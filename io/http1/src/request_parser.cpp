@@ -397,7 +397,7 @@ parse_event request_parser::on_chunk_line(std::string_view line, std::string_vie
     if (chunk_extension_bytes_ > limits_->chunk_extension_bytes_max) {
         return fail({400, "too many chunk extensions"});
     }
-    if (std::any_of(digits_end, content.end(), [](char c) { return c == ' ' || c == '\t'; })) {
+    if (digits_end != content.end()) { // llhttp takes extensions that are malformed
         if (!show_chunk_line(content, shown_))
             return fail({400, "malformed chunk framing"});
         line = shown_;

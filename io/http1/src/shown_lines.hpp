@@ -18,8 +18,8 @@ namespace rota::http {
 void show_field(char* line, std::size_t size) noexcept;
 
 /// What llhttp is shown for a chunk line, without its CRLF: the same without the white space around
-/// ";" and "=" of its extensions (RFC 9112 section 7.1.1). False if there is white space anywhere
-/// else but in a quoted string, or no extension at all behind it; then `shown` means nothing.
+/// ";" and "=" of its extensions (RFC 9112 section 7.1.1). False if what is behind its digits is no
+/// list of extensions; then `shown` means nothing.
 [[nodiscard]] bool show_chunk_line(std::string_view content, std::string& shown);
 
 } // namespace rota::http
