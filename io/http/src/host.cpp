@@ -8,16 +8,17 @@
 namespace rota::http {
 namespace {
 
+/// Digits, with as many zeros before them as one likes (RFC 3986 section 3.2.3).
 bool valid_port(std::string_view text) noexcept {
-    if (text.size() > 5)
-        return false;
     unsigned port = 0;
     for (char c : text) {
         if (!syntax::is_digit(c))
             return false;
         port = port * 10 + static_cast<unsigned>(c - '0');
+        if (port > 65'535)
+            return false;
     }
-    return port <= 65'535;
+    return true;
 }
 
 /// What stands in brackets: an IPv6 address, as far as its characters go, or an address of a future
