@@ -50,14 +50,28 @@ check_result read_content_length(std::string_view value, request_head& head, fin
     return std::nullopt;
 }
 
+/// Whether a quoted string in it has no end.
+bool ends_in_quotes(std::string_view text) noexcept {
+    bool in_quotes = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] == '"')
+            in_quotes = !in_quotes;
+        else if (in_quotes && text[at] == '\\')
+            ++at;
+    }
+    return in_quotes;
+}
+
 check_result read_transfer_encoding(std::string_view value, findings& found) {
     constexpr parse_error malformed{400, "malformed Transfer-Encoding"};
     found.transfer_encoding = true;
     bool any = false;
     while (!value.empty()) {
-        const std::string_view coding = syntax::next_list_item(value);
+        const std::string_view coding = fields::next_part(value, ',');
         if (coding.empty())
             continue; // RFC 9110 section 5.6.1.2
+        if (ends_in_quotes(coding))
+            return malformed;
         any = true;
         // Parameters follow the name behind a ';'; no coding that is known here has any.
         const std::string_view name = syntax::trim(coding.substr(0, coding.find(';')));
