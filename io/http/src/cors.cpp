@@ -44,8 +44,7 @@ struct cors_state {
     }
 
     [[nodiscard]] bool allows(std::string_view origin) const {
-        return anybody || has(options.origins, origin) ||
-               (options.allowed && options.allowed(origin));
+        return has(options.origins, origin) || (options.allowed && options.allowed(origin));
     }
 
     const cors_options options;
@@ -73,7 +72,9 @@ std::optional<std::string_view> only(const request& req, std::string_view name) 
 /// The names that a preflight asks for, if they are names.
 std::string asked_fields(const request& req) {
     std::string list;
-    std::string_view rest = req.header("Access-Control-Request-Headers").value_or("");
+    const std::string asked =
+        fields::joined(req.headers(), "Access-Control-Request-Headers").value_or("");
+    std::string_view rest = asked;
     while (!rest.empty()) {
         const std::string_view name = syntax::next_list_item(rest);
         if (syntax::is_token(name))
@@ -106,7 +107,8 @@ task<response> answer_preflight(const cors_state* self, request* req, bool allow
 
 task<response> answer_or_proceed(const cors_state* self, request& req, next proceed) {
     const auto origin = only(req, "Origin");
-    const bool allowed = origin && self->allows(*origin);
+    // For anybody all answers are alike, so that a cache may keep one for all that ask.
+    const bool allowed = self->anybody || (origin && self->allows(*origin));
     if (!self->anybody)
         promise_field(req, "Vary", "Origin");
     if (allowed) {

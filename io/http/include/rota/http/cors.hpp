@@ -29,8 +29,9 @@ struct cors_options {
 /// Lets pages of other origins read answers (WHATWG Fetch, "CORS protocol"). A preflight is
 /// answered here, 204, or 403 by `page` for an origin that is not allowed, and never reaches a
 /// handler. Other requests go on whatever their origin is: what they may change is for a guard.
-/// All answers have the fields, errors among them, and Vary: Origin where they depend on it. Throws
-/// std::invalid_argument for credentials with "*", and for what no field can hold.
+/// All answers have the fields, errors among them, and Vary: Origin where they depend on it; with
+/// "*" they do not, and have them whether or not an Origin came. Throws std::invalid_argument for
+/// credentials with "*", and for what no field can hold.
 [[nodiscard]] middleware cors(cors_options options, error_page page = {});
 
 } // namespace rota::http
