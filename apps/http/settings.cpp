@@ -10,7 +10,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <rota/http/fields.hpp>
 #include <rota/http/guard.hpp>
 #include <rota/io/endpoint.hpp>
 #include <rota/io/network.hpp>
@@ -60,20 +59,6 @@ void refuse_empty_values(CLI::App& app) {
             return text.empty() ? name + " needs a value" : std::string();
         });
     }
-}
-
-/// What a browser says in Origin: a scheme, a host and perhaps a port, nothing behind it.
-bool is_origin(const std::string& text) {
-    constexpr std::string_view behind_scheme = "://";
-    const std::size_t end = text.find(behind_scheme);
-    if (end == std::string::npos)
-        return text == "*" || text == "null";
-    try {
-        (void)rota::http::guard({.allowed_hosts = {text.substr(end + behind_scheme.size())}});
-    } catch (const std::invalid_argument&) {
-        return false;
-    }
-    return rota::http::fields::is_token(text.substr(0, end));
 }
 
 /// An option whose text is handed to `take`, which throws CLI::ValidationError for what it does not
@@ -201,7 +186,9 @@ void add_guard(CLI::App& app, settings& s) {
            "Origins of pages that may open a WebSocket here, beside this host's own; * is any")
         ->type_name("ORIGIN")
         ->check([](const std::string& text) {
-            return is_origin(text) ? "" : '"' + text + "\" is no origin: try https://app.example";
+            return text == "*" || rota::http::is_origin(text)
+                       ? ""
+                       : '"' + text + "\" is no origin: try https://app.example";
         });
     app.add_option("--token-file", s.token_file,
                    "/, /v1 and /debug need a bearer token of this file, one a line")

@@ -8,6 +8,7 @@
 
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/guard.hpp>
 
 #include "answer_fields.hpp"
 #include "answers.hpp"
@@ -36,9 +37,10 @@ struct cors_state {
           fields(list_of(options.fields)), exposed(list_of(options.exposed)) {
         if (anybody && options.credentials)
             throw std::invalid_argument("cors(): credentials are never for all origins");
+        if (options.origins.empty() && !options.allowed)
+            throw std::invalid_argument("cors(): no origin is allowed anything");
         for (const std::string& each : options.origins) {
-            if (each.empty() || !std::ranges::all_of(
-                                    each, [](char c) { return c > ' ' && c < '\x7f' && c != ','; }))
+            if (each != "*" && !is_origin(each))
                 throw std::invalid_argument("cors(): \"" + each + "\" is no origin");
         }
     }

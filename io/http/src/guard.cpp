@@ -37,6 +37,16 @@ std::string_view bearer_token(std::string_view field) noexcept {
     return syntax::trim(field.substr(scheme.size()));
 }
 
+bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
+
+/// RFC 3986 section 3.1, in lower case.
+bool is_scheme(std::string_view text) noexcept {
+    const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+    return !text.empty() && is_letter(text.front()) && std::ranges::all_of(text, [&](char c) {
+        return is_letter(c) || syntax::is_digit(c) || c == '+' || c == '-' || c == '.';
+    });
+}
+
 bool is_allowed(std::string_view allowed, const detail::authority& host) noexcept {
     const auto wanted = detail::parse_authority(allowed);
     if (!wanted || !detail::same_host(wanted->host, host.host))
@@ -147,6 +157,25 @@ bool is_of_own_origin(const request& req) noexcept {
             return false;
     }
     return true;
+}
+
+bool is_origin(std::string_view text) {
+    constexpr std::string_view behind_scheme = "://";
+    const std::size_t end = text.find(behind_scheme);
+    if (end == std::string_view::npos)
+        return text == "null";
+    const std::string_view scheme = text.substr(0, end);
+    text.remove_prefix(end + behind_scheme.size());
+    const auto where = detail::parse_authority(text);
+    // Some characters could stand in a host, but a pattern or a list is what was meant by them.
+    if (!is_scheme(scheme) || !where || std::ranges::any_of(text, is_upper) ||
+        text.find_first_of("*,") != std::string_view::npos)
+        return false;
+    if (!where->port)
+        return text == where->host;
+    if ((scheme == "http" && where->port == 80) || (scheme == "https" && where->port == 443))
+        return false;
+    return text.substr(where->host.size() + 1) == std::to_string(*where->port);
 }
 
 bool is_local(const io::endpoint& where) {

@@ -147,6 +147,10 @@ void check_options(const websocket_options& options) {
         if (!fields::is_token(each))
             throw std::invalid_argument('"' + each + "\" is no name of a subprotocol");
     }
+    for (const std::string& each : options.allowed_origins) {
+        if (each != "*" && !is_origin(each))
+            throw std::invalid_argument('"' + each + "\" is no origin: try https://app.example");
+    }
     const auto in_range = [](int value, int least, int most) {
         return value >= least && value <= most;
     };

@@ -196,6 +196,7 @@ TEST_CASE("what is wrong is told in one line") {
                                                       {"--allowed-origin", ""},
                                                       {"--allowed-origin", "app.example"},
                                                       {"--allowed-origin", "https://app.example/"},
+                                                      {"--allowed-origin", "https://App.example"},
                                                       {"--allowed-origin", "https://a b"},
                                                       {"--send-rate-min", "-1"},
                                                       {"--store", "sqlite:"},

@@ -116,8 +116,39 @@ TEST_CASE("origins by a function, with cookies") {
 
 TEST_CASE("what makes no sense is refused") {
     CHECK_THROWS_AS(cors({.origins = {"*"}, .credentials = true}), std::invalid_argument);
-    CHECK_THROWS_AS(cors({.origins = {"a b"}}), std::invalid_argument);
-    CHECK_THROWS_AS(cors({.origins = {""}}), std::invalid_argument);
+    CHECK_THROWS_AS(cors({.exposed = {"X-A"}}), std::invalid_argument); // for nobody
+    for (const char* none : {"",
+                             "a b",
+                             "app.example",
+                             "https://",
+                             "https://app.example/",
+                             "https://app.example/a",
+                             "HTTPS://app.example",
+                             "https://App.example",
+                             "https://a@app.example",
+                             "https:app.example",
+                             "https://app.example:",
+                             "https://app.example:65536",
+                             "https://app.example:x",
+                             "https://app.example:443",
+                             "http://app.example:80",
+                             "https://app.example:0443",
+                             "https://b\xc3\xbc",
+                             "https://[::1",
+                             "://app.example",
+                             "1a://b",
+                             "https://*.example",
+                             "https://a?b",
+                             "https://a,https://b"}) {
+        CAPTURE(none);
+        CHECK_THROWS_AS(cors({.origins = {none}}), std::invalid_argument);
+    }
+    for (const char* origin :
+         {"https://app.example", "http://localhost:8080", "http://127.0.0.1", "https://[::1]:8443",
+          "http://app.example:443", "null", "chrome-extension://abcdef", "app+x-1.y://a_b"}) {
+        CAPTURE(origin);
+        CHECK_NOTHROW(cors({.origins = {origin}}));
+    }
     CHECK_THROWS_AS(cors({.methods = {"G T"}}), std::invalid_argument);
     CHECK_THROWS_AS(cors({.exposed = {"X\r\nY"}}), std::invalid_argument);
 }

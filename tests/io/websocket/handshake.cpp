@@ -126,6 +126,11 @@ TEST_CASE("options out of range") {
         return websocket_endpoint(options);
     };
     CHECK_THROWS_AS(with([](auto& o) { o.subprotocols = {"a b"}; }), std::invalid_argument);
+    CHECK_THROWS_AS(with([](auto& o) { o.allowed_origins = {"https://app.example.org/"}; }),
+                    std::invalid_argument);
+    CHECK_THROWS_AS(with([](auto& o) { o.allowed_origins = {"app.example.org"}; }),
+                    std::invalid_argument);
+    CHECK_NOTHROW(with([](auto& o) { o.allowed_origins = {"https://app.example.org:8443", "*"}; }));
     CHECK_THROWS_AS(with([](auto& o) { o.deflate->server_window_bits = 7; }),
                     std::invalid_argument);
     CHECK_THROWS_AS(with([](auto& o) { o.deflate->client_window_bits = 16; }),

@@ -12,7 +12,7 @@
 namespace rota::http {
 
 struct cors_options {
-    /// "https://app.example", compared as they are; or "*", for all.
+    /// "https://app.example", as is_origin() has it, compared as they are; or "*", for all.
     std::vector<std::string> origins{};
     /// Asked of others, if it is set. Any worker; must not wait.
     std::function<bool(std::string_view origin)> allowed{};
@@ -31,7 +31,7 @@ struct cors_options {
 /// handler. Other requests go on whatever their origin is: what they may change is for a guard.
 /// All answers have the fields, errors among them, and Vary: Origin where they depend on it; with
 /// "*" they do not, and have them whether or not an Origin came. Throws std::invalid_argument for
-/// credentials with "*", and for what no field can hold.
+/// credentials with "*", for what is no origin, if none is allowed, and for what no field can hold.
 [[nodiscard]] middleware cors(cors_options options, error_page page = {});
 
 } // namespace rota::http

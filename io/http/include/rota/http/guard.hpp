@@ -78,6 +78,11 @@ private:
 /// as WebSocket. Any thread.
 [[nodiscard]] bool is_of_own_origin(const request& req) noexcept;
 
+/// Whether it is what a browser may say in Origin: "null", or scheme, host and perhaps port, in
+/// lower case, without the port that is the scheme's own, and nothing behind them (RFC 6454
+/// section 6.2). Any thread.
+[[nodiscard]] bool is_origin(std::string_view text);
+
 /// Whether only this machine reaches what listens there: a loopback address or a Unix socket.
 [[nodiscard]] bool is_local(const io::endpoint& where);
 

@@ -166,7 +166,8 @@ struct websocket_options {
 
 /// A handler for router::get() that makes WebSockets of requests: what asks for none gets 426, a
 /// handshake that is wrong 400 or 426 (RFC 6455 sections 4.2 and 4.4), a page of another origin
-/// 403. Throws std::invalid_argument for options out of range, or subprotocols that are no tokens.
+/// 403. Throws std::invalid_argument for options out of range, subprotocols that are no tokens, and
+/// origins that are none (is_origin()).
 [[nodiscard]] handler serve_websockets(websocket_handler serve, websocket_options options = {});
 
 /// The same for one request, within a handler: for what depends on the request, which is gone when
