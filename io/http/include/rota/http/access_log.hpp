@@ -37,8 +37,8 @@ struct access_log_options {
 ///
 /// What a client has sent cannot become a line or a field of its own: control bytes, quotes,
 /// backslashes and, in combined, all that is not ASCII are escaped, as in Apache's log.
-/// Lines of one worker are in order; they are in the file within 200 ms. Bytes are those of the
-/// whole answer, with its head.
+/// Lines of one worker are in order; they are in the file within 200 ms. Bytes are those of
+/// the content.
 ///
 ///     auto log = std::make_shared<access_log>(access_log_options{.path = "access.log"});
 ///     options.hooks.on_access = access_log::hook(log);
