@@ -3,12 +3,23 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <rota/http/detail/syntax.hpp>
+
 namespace rota::http::detail {
 namespace {
 
 [[noreturn]] void refuse(std::string_view pattern, std::string_view why) {
     throw std::invalid_argument("route pattern \"" + std::string(pattern) +
                                 "\": " + std::string(why));
+}
+
+bool has_escape(std::string_view pattern) noexcept {
+    for (std::size_t at = 0; at + 2 < pattern.size(); ++at) {
+        if (pattern[at] == '%' && syntax::hex_value(pattern[at + 1]) >= 0 &&
+            syntax::hex_value(pattern[at + 2]) >= 0)
+            return true;
+    }
+    return false;
 }
 
 bool before(const std::unique_ptr<route_node>& node, std::string_view segment) noexcept {
@@ -88,6 +99,10 @@ parsed_pattern::parsed_pattern(std::string_view pattern) {
         return;
     if (pattern.front() != '/')
         refuse(pattern, "does not start with a slash");
+    if (pattern.find_first_of("?#") != std::string_view::npos)
+        refuse(pattern, "a path has neither query nor fragment");
+    if (has_escape(pattern))
+        refuse(pattern, "paths are compared decoded: write it decoded");
     for (std::size_t at = 1; at <= pattern.size();) {
         const std::size_t end = std::min(pattern.find('/', at), pattern.size());
         std::string_view text = pattern.substr(at, end - at);
@@ -99,6 +114,8 @@ parsed_pattern::parsed_pattern(std::string_view pattern) {
             if (text.find_first_of(std::string_view("{}*\0", 4)) != std::string_view::npos) {
                 refuse(pattern, "a parameter is a whole segment");
             }
+            if (text == "." || text == "..")
+                refuse(pattern, "clients take the segments . and .. out of a path");
             segments.push_back({text, false});
             continue;
         }

@@ -24,6 +24,19 @@ TEST_CASE("patterns are taken apart") {
     CHECK_THROWS_AS(parsed_pattern("a"), std::invalid_argument);
 }
 
+TEST_CASE("patterns that are no decoded path are refused") {
+    for (const char* pattern : {"/a?b", "/a?", "/{id?}", "/a#b", "/%41", "/a%20b", "/a/%2f/b", "/.",
+                                "/..", "/a/./b", "/../a", "/a/..", "/a/../{b...}"}) {
+        CAPTURE(pattern);
+        CHECK_THROWS_AS(parsed_pattern(pattern), std::invalid_argument);
+    }
+    for (const char* pattern :
+         {"/100%", "/%4", "/%zz", "/a b", "/\xc3\xbc", "/...", "/.well-known/x", "/a..b/.c."}) {
+        CAPTURE(pattern);
+        CHECK_NOTHROW(parsed_pattern(pattern));
+    }
+}
+
 TEST_CASE("children stay sorted and are found") {
     route_node root;
     for (std::string_view text : {"m", "a", "z", "", "mm", "b"})
