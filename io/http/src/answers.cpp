@@ -30,12 +30,23 @@ std::string one_line(std::string_view text) {
     return line;
 }
 
+bool is_failure(int status) noexcept { return status >= 400 && status <= 599; }
+
+std::string text_of(const std::exception& error) {
+    const char* const what = error.what();
+    return what != nullptr ? one_line(what) : "an exception without a text";
+}
+
 std::string describe(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
+    } catch (const http_error& e) {
+        if (is_failure(e.status()))
+            return text_of(e);
+        return "http_error of " + std::to_string(e.status()) +
+               ", which is no failure: " + text_of(e);
     } catch (const std::exception& e) {
-        const char* const what = e.what();
-        return what != nullptr ? one_line(what) : "an exception without a text";
+        return text_of(e);
     } catch (...) {
         return "something that is no std::exception";
     }
@@ -69,7 +80,7 @@ std::optional<http_error> said_by(const std::exception_ptr& error, const std::st
     try {
         std::rethrow_exception(error);
     } catch (const http_error& e) {
-        if (e.status() >= 400 && e.status() <= 599)
+        if (is_failure(e.status()))
             return e;
     } catch (const operation_cancelled&) {
         if (stop.stop_requested())

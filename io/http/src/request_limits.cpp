@@ -102,6 +102,10 @@ middleware concurrency_limit(concurrency_limit_options options, error_page page)
 }
 
 middleware time_limit(std::chrono::milliseconds limit, int status, error_page page) {
+    if (limit.count() <= 0)
+        throw std::invalid_argument("a limit of time is above 0");
+    if (status < 400 || status > 599)
+        throw std::invalid_argument("a failure has a status between 400 and 599");
     auto by = std::make_shared<const clock_state>(clock_state{limit, status, std::move(page)});
     return [by = std::move(by)](request& req, next proceed) {
         return answer_in_time(by.get(), &req, proceed);

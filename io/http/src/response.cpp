@@ -139,6 +139,8 @@ response& response::forget_request() & noexcept {
 }
 
 response response::redirect(std::string_view location, int status) {
+    if (status < 300 || status > 399)
+        throw std::invalid_argument("a redirection has a status between 300 and 399");
     response answer(status);
     answer.headers_.add("Location", location);
     return answer;

@@ -39,6 +39,8 @@ TEST_CASE("what handlers throw becomes an answer") {
     CHECK(answer(std::system_error(reset)) == "500 Internal Server Error\n");
     CHECK(answer(operation_cancelled()) == "500 Internal Server Error\n");
     CHECK(reported.size() == 5);
+    CHECK(reported[0] ==
+          "handler of GET / threw: http_error of 200, which is no failure: no error");
     CHECK(reported[1] == "handler of GET / threw: secret");
 
     CHECK_THROWS_AS(answer(std::system_error(reset), true), std::system_error);

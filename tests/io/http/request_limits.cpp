@@ -77,6 +77,15 @@ TEST_CASE("handlers that are late are cancelled, and their clients told") {
     CHECK(ask(s, "GET /fast").status() == "200"); // on the same connection
 }
 
+TEST_CASE("a limit of no time, or a status that is no failure, is refused") {
+    for (const auto limit : {0ms, -1ms})
+        CHECK_THROWS_AS(time_limit(limit), std::invalid_argument);
+    for (const int status : {0, 200, 302, 399, 600})
+        CHECK_THROWS_AS(time_limit(1ms, status), std::invalid_argument);
+    for (const int status : {400, 503, 599})
+        CHECK_NOTHROW(time_limit(1ms, status));
+}
+
 TEST_CASE("content beyond a route's limit is a 413 at once") {
     router routes;
     routes.use(body_limit(10));

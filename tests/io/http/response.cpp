@@ -96,6 +96,8 @@ TEST_CASE("what cannot be sent is refused where it is made") {
         CHECK_THROWS_AS(response().status(status), std::invalid_argument);
     }
     CHECK_THROWS_AS(response::redirect("/a\r\nX: y"), std::invalid_argument);
+    for (int status : {200, 299, 400, 503, 0})
+        CHECK_THROWS_AS(response::redirect("/a", status), std::invalid_argument);
     CHECK_THROWS_AS(response::with_body("", "a\nb"), std::invalid_argument);
     CHECK_THROWS_AS(response::stream(body_producer()), std::invalid_argument);
 }

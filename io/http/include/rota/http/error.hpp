@@ -10,7 +10,8 @@ namespace rota::http {
 /// A failure that has an answer: a handler that throws it, or lets it pass, is answered with this
 /// status and a short text, or what router::error() makes of it. Reading a request body throws it
 /// for a body that is malformed (400), too slow (408) or too large (413); the connection is closed
-/// after such an answer. Copies share their texts, and do not throw.
+/// after such an answer. A status outside 400..599 is none: it becomes 500, and is reported. Copies
+/// share their texts, and do not throw.
 class http_error : public std::exception {
 public:
     /// `reason` is a string literal; it is sent to the client.

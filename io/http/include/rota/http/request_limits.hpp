@@ -26,7 +26,8 @@ struct concurrency_limit_options {
 /// Cancels handlers that have not answered after `limit`: 503, or another `status` (504, where it
 /// is an upstream that is slow), by `page` if it is set. They are awaited, so a handler that does
 /// not heed its stop token goes on, and timed_out that one lets pass by itself counts, too. What a
-/// stream writes is for server_limits.
+/// stream writes is for server_limits. Throws std::invalid_argument for a limit that is not above
+/// 0, and a status outside 400..599.
 [[nodiscard]] middleware time_limit(std::chrono::milliseconds limit, int status = 503,
                                     error_page page = {});
 

@@ -72,6 +72,7 @@ public:
     /// The answer to CONNECT (router::connect()): "200 OK" and the fields of this response, then
     /// the connection is `taker`'s until that ends.
     static response tunnel(connection_taker taker);
+    /// Throws std::invalid_argument for a status outside 300..399, and as headers::add() does.
     static response redirect(std::string_view location, int status = 302);
 
     [[nodiscard]] int status() const noexcept { return status_; }
