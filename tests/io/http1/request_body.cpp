@@ -122,7 +122,7 @@ TEST_CASE("100 Continue is said when the handler wants the content, and only the
 
     session_driver chunked(sample());
     CHECK(chunked.exchange(posted("/pieces", "Expect: 100-continue\r\n"
-                                           "Transfer-Encoding: chunked\r\n\r\n")) == go_ahead);
+                                             "Transfer-Encoding: chunked\r\n\r\n")) == go_ahead);
     CHECK(content(chunked.exchange("1\r\nx\r\n0\r\n\r\n")) == "[x]");
 
     // A final answer instead: there is no telling whether the content follows.
@@ -145,7 +145,8 @@ TEST_CASE("content that nobody reads is dropped up to a bound, and the connectio
 
     session_driver s(sample(), limits);
     for (const std::string_view path : {"/unread", "/first", "/none"}) {
-        const std::string answers = s.exchange(posted(path, "Content-Length: 4\r\n\r\nskip") + next);
+        const std::string answers =
+            s.exchange(posted(path, "Content-Length: 4\r\n\r\nskip") + next);
         CHECK(answers.ends_with("\r\n\r\nnext"));
         CHECK(answers.find("Connection: close") == std::string::npos);
     }
@@ -168,8 +169,8 @@ TEST_CASE("content that nobody reads is dropped up to a bound, and the connectio
     // Whose end nobody knows: the answer says that it is the last (RFC 9112 section 9.6).
     for (const std::string_view path : {"/unread", "/first", "/none"}) {
         session_driver endless(sample(), limits);
-        const std::string answer =
-            endless.exchange(posted(path, "Transfer-Encoding: chunked\r\n\r\n4\r\nskip\r\n4\r\nsk"));
+        const std::string answer = endless.exchange(
+            posted(path, "Transfer-Encoding: chunked\r\n\r\n4\r\nskip\r\n4\r\nsk"));
         CHECK(answer.find("\r\nConnection: close\r\n") != std::string::npos);
         CHECK(endless.stream().write_ended());
     }
