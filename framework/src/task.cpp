@@ -30,6 +30,12 @@ void task_misused(std::coroutine_handle<> awaited, std::coroutine_handle<> by, c
     std::abort();
 }
 
+void task_without_value(std::coroutine_handle<> ended) noexcept {
+    std::fprintf(stderr, "rota: the task %s() has ended without a co_return of its result\n",
+                 function_of(ended).c_str());
+    std::abort();
+}
+
 void destroy_checked(std::coroutine_handle<> coroutine, const promise_base& promise,
                      bool on_purpose) noexcept {
     // Frames that are being destroyed although they have not come to their end.

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <rota/awaitable.hpp>
 #include <rota/detail/blocking_pool.hpp>
 #include <rota/errors.hpp>
 #include <rota/executor.hpp>
@@ -98,6 +99,8 @@ template <class Work>
 blocking(Work work, std::source_location where = std::source_location::current()) {
     using result = std::invoke_result_t<Work>;
     static_assert(!std::is_reference_v<result>, "return a value or a pointer");
+    static_assert(!detail::is_task<result>, "blocking() runs a plain function, no coroutine: its "
+                                            "task would run nowhere");
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
     static_assert(std::is_trivially_destructible_v<Work>,
                   "GCC 12 destroys such a lambda twice when it is made within co_await: put it "

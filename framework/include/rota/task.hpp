@@ -33,6 +33,9 @@ namespace detail {
 [[noreturn]] void task_misused(std::coroutine_handle<> awaited, std::coroutine_handle<> by,
                                const routine& owner, const std::source_location& where) noexcept;
 
+/// The same for one that has ended, but not by giving its result.
+[[noreturn]] void task_without_value(std::coroutine_handle<> ended) noexcept;
+
 class promise_base;
 
 /// Destroys a task's frame where checks are on. Ends the program, with words on stderr that say
@@ -146,6 +149,8 @@ public:
     void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
     T take() {
         this->rethrow_if_failed();
+        if (!value_) [[unlikely]]
+            task_without_value(std::coroutine_handle<task_promise>::from_promise(*this));
         return std::move(*value_);
     }
 
