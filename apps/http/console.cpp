@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <rota/http/conditional.hpp>
 #include <rota/http/error.hpp>
 
 // Made of console/* by tools/embed.py.
@@ -37,6 +38,7 @@ using rota::http::error_page;
 using rota::http::guard;
 using rota::http::literal;
 using rota::http::method;
+using rota::http::precondition;
 using rota::http::request;
 using rota::http::response;
 
@@ -91,57 +93,42 @@ constexpr std::string_view policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Whether one of the validators of an If-None-Match field is `etag` (RFC 9110, 13.1.2).
-bool names(std::string_view field, std::string_view etag) {
-    while (!field.empty()) {
-        const std::size_t end = std::min(field.find(','), field.size());
-        std::string_view each = field.substr(0, end);
-        field.remove_prefix(std::min(end + 1, field.size()));
-        while (each.starts_with(' ') || each.starts_with('\t'))
-            each.remove_prefix(1);
-        while (each.ends_with(' ') || each.ends_with('\t'))
-            each.remove_suffix(1);
-        if (each.starts_with("W/"))
-            each.remove_prefix(2);
-        if (each == etag || each == "*")
-            return true;
-    }
-    return false;
-}
-
 response with_policy(response answer) {
     answer.header("Content-Security-Policy", policy).header("X-Content-Type-Options", "nosniff");
     answer.header("Referrer-Policy", "no-referrer");
     return answer;
 }
 
-response serve(const console_file& file, const request& req) {
-    const auto known = req.header("If-None-Match");
-    const bool unchanged = known && names(*known, file.etag);
-    response answer = unchanged ? response(304) : response::fixed(file.content, file.type);
-    if (unchanged) {
-        answer.stands_for(
-            {.content_type = std::string(file.type.text), .length = file.content.text.size()});
+/// The whole of a file, or what the preconditions of the request make of it.
+response conditional(response whole, const std::string& etag, const request& req) {
+    const auto what = check_preconditions(req.method(), req.headers(),
+                                          {.tag = rota::http::entity_tag::parse(etag)});
+    if (what != precondition::go_on) {
+        response instead(304);
+        if (what == precondition::failed)
+            instead = response::text("Precondition Failed\n").status(412);
+        const std::string_view type = whole.headers().find("Content-Type").value_or("");
+        instead.stands_for({.content_type = std::string(type), .length = whole.body().size()});
+        whole = std::move(instead);
     }
-    answer.header("ETag", file.etag).header("Cache-Control", "no-cache");
-    return with_policy(std::move(answer));
+    if (what != precondition::failed)
+        whole.header("ETag", etag).header("Cache-Control", "no-cache");
+    return with_policy(std::move(whole));
+}
+
+response serve(const console_file& file, const request& req) {
+    return conditional(response::fixed(file.content, file.type), file.etag, req);
 }
 
 /// The page as it says that HTTP/2 brought it, with a validator of its own.
 response serve_by_http2(const console_file& file, const request& req) {
     static constexpr std::string_view said = ">HTTP/1.1<";
+    std::string text(file.content.text);
+    const std::size_t at = text.find(said);
+    if (at != std::string::npos)
+        text.replace(at, said.size(), ">HTTP/2<");
     const std::string etag = file.etag.substr(0, file.etag.size() - 1) + "-2\"";
-    const auto known = req.header("If-None-Match");
-    response answer(304);
-    if (!known || !names(*known, etag)) {
-        std::string text(file.content.text);
-        const std::size_t at = text.find(said);
-        if (at != std::string::npos)
-            text.replace(at, said.size(), ">HTTP/2<");
-        answer = response::with_body(std::move(text), file.type.text);
-    }
-    answer.header("ETag", etag).header("Cache-Control", "no-cache");
-    return with_policy(std::move(answer));
+    return conditional(response::with_body(std::move(text), file.type.text), etag, req);
 }
 
 using console_files = std::vector<console_file>;

@@ -132,6 +132,7 @@ def test_a_condition_makes_nothing_acceptable(server):
     known = [("If-None-Match", tag)]
     for path in ("/console/main.js", "/console/icon.svg"):
         equal(ask(server, path, "identity;q=0", headers=[("If-None-Match", "*")]).status, 406)
+        equal(ask(server, path, "identity;q=0", headers=[("If-Match", '"x"')]).status, 406)
     equal(ask(server, "/console/main.js", "identity;q=0, gzip", headers=known).status, 304)
 
 

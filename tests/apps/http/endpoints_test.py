@@ -65,6 +65,31 @@ def test_console_files_that_are_known(server):
         equal(server.get("/", headers={"If-None-Match": field}).status, 200, field)
 
 
+def status_of(server, path, *fields):
+    """By a request with these field lines."""
+    with server.connect() as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n".encode()
+                       + "".join(f"{field}\r\n" for field in fields).encode() + b"\r\n")
+        return int(client.makefile("rb").readline().split()[1])
+
+
+def test_preconditions_of_console_files(server):
+    for path in ("/", "/console/main.js"):
+        etag = server.get(path).headers["ETag"]
+        for status, fields in ((304, ('If-None-Match: "x"', f"If-None-Match: {etag}")),
+                               (200, ('If-None-Match: "x"', 'If-None-Match: "y"')),
+                               (412, ('If-Match: "x"',)),
+                               (412, (f"If-Match: W/{etag}",)),
+                               (412, ('If-Match: "x"', f"If-None-Match: {etag}")),
+                               (200, ('If-Match: "x"', f"If-Match: {etag}")),
+                               (200, ("If-Match: *",)),
+                               (304, ("If-Match: *", "If-None-Match: *"))):
+            equal(status_of(server, path, *fields), status, (path, fields))
+    refused = server.get("/", headers={"If-Match": '"x"'})
+    equal((refused.body, refused.headers["Vary"]), (b"Precondition Failed\n", "Accept-Encoding"))
+    check("Content-Security-Policy" in refused.headers, refused.headers)
+
+
 def test_without_console(server):
     with RotaHttp(*server.started_as, "--no-console") as other:
         equal(other.get("/").status, 404)

@@ -80,6 +80,18 @@ def test_curl(program, options):
             equal(new, old, path)
         check("HTTP/2" in run("curl", "-sS", "--http2-prior-knowledge", url(server, "/")),
               "the page says what brought it")
+        for field, status in (("If-None-Match: *", "304"), ('If-Match: "x"', "412")):
+            head = run("curl", "-sS", "-D", "-", "-o", "/dev/null", "--http2-prior-knowledge",
+                       "-H", field, url(server, "/"))
+            check(head.startswith(f"HTTP/2 {status}"), head)
+            check("vary: accept-encoding\n" in head.lower().replace("\r", ""), head)
+        with server.connect() as raw:
+            client = Http2(raw)
+            known = ("if-none-match", "*")
+            equal(client.get("/", known), (304, b""), "the page is known")
+            equal(client.get("/", known, ("accept-encoding", "identity;q=0"))[0], 406,
+                  "a condition makes nothing acceptable")
+            equal(client.get("/", ("if-match", '"x"')), (412, b"Precondition Failed\n"), "If-Match")
         figures = run("curl", "-sS", url(server, "/metrics"))
         check(int(re.search(r"^rota_http_requests_http2_total (\d+)$", figures, re.M)[1]) >= 8,
               figures)
