@@ -28,16 +28,65 @@ std::string unfolded(std::string_view head) {
     return lines;
 }
 
+/// Of RFC 5322 section 3.6.8: more than a name of HTTP.
+bool is_field_name(std::string_view text) noexcept {
+    return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
 /// Takes a field off the front of the lines.
 head_field next_field(std::string_view& lines) {
     const std::size_t end = lines.find("\r\n");
     const std::string_view line = lines.substr(0, end);
     const std::size_t colon = line.find(':');
     if (end == std::string_view::npos || colon == std::string_view::npos ||
-        !fields::is_token(line.substr(0, colon)) || fields::has_control(line))
+        !is_field_name(line.substr(0, colon)) || fields::has_control(line))
         throw http_error(400, "a line in the head of a part is no field");
     lines.remove_prefix(end + 2);
     return {line.substr(0, colon), fields::trim(line.substr(colon + 1))};
+}
+
+/// The size of the comment that a text begins with (RFC 5322 section 3.2.2), 0 if it does not end,
+/// or is too deep.
+std::size_t comment_size(std::string_view text) noexcept {
+    constexpr std::size_t depth_max = 16;
+    std::size_t depth = 0;
+    for (std::size_t i = 0; i < text.size() && depth <= depth_max; ++i) {
+        if (text[i] == '(')
+            ++depth;
+        else if (text[i] == ')' && --depth == 0)
+            return i + 1;
+        else if (text[i] == '\\')
+            ++i;
+    }
+    return 0;
+}
+
+/// Whether the character at `at` is escaped by the backslash before it, in quotes. Before anything
+/// but a quote or another one a backslash is one, as in the paths that browsers sent as the names
+/// of files.
+bool escapes(std::string_view text, std::size_t at) noexcept {
+    return text[at] == '\\' && at + 1 < text.size() &&
+           (text[at + 1] == '"' || text[at + 1] == '\\');
+}
+
+/// Has a blank for each comment (RFC 2045 section 5.1); there is none in quotes.
+std::string without_comments(std::string_view text) {
+    std::string kept;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const std::size_t size = !quoted && text[i] == '(' ? comment_size(text.substr(i)) : 0;
+        if (size != 0) {
+            kept += ' ';
+            i += size - 1;
+            continue;
+        }
+        if (quoted && escapes(text, i))
+            kept += text[i++];
+        else if (text[i] == '"')
+            quoted = !quoted;
+        kept += text[i];
+    }
+    return kept;
 }
 
 [[noreturn]] void fail_disposition() {
@@ -49,9 +98,11 @@ void skip_blanks(std::string_view& text) noexcept {
         text.remove_prefix(1);
 }
 
+/// Of RFC 2045 section 5.1: HTTP's have no braces.
 std::string_view take_token(std::string_view& text) {
     std::size_t size = 0;
-    while (size < text.size() && fields::is_token_char(text[size]))
+    while (size < text.size() &&
+           (fields::is_token_char(text[size]) || text[size] == '{' || text[size] == '}'))
         ++size;
     if (size == 0)
         fail_disposition();
@@ -60,8 +111,6 @@ std::string_view take_token(std::string_view& text) {
     return token;
 }
 
-/// A backslash escapes a quote or another one; before anything else it is one, as in the paths that
-/// browsers sent as the names of files.
 std::string take_value(std::string_view& text) {
     if (!text.starts_with('"'))
         return std::string(take_token(text));
@@ -71,7 +120,7 @@ std::string take_value(std::string_view& text) {
             text.remove_prefix(i + 1);
             return value;
         }
-        if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\'))
+        if (escapes(text, i))
             ++i;
         value += text[i];
     }
@@ -85,6 +134,7 @@ struct disposition {
 
 disposition parse_disposition(std::string_view text) {
     disposition found;
+    skip_blanks(text);
     if (!fields::iequals(take_token(text), "form-data"))
         throw http_error(400, "a part whose Content-Disposition is not form-data");
     for (skip_blanks(text); !text.empty(); skip_blanks(text)) {
@@ -118,17 +168,17 @@ form_part form_part::parse(std::string_view head, bool percent_filenames) {
     const std::string unfolded_head = unfolded(head);
     std::string_view lines = unfolded_head;
     std::optional<disposition> found;
-    std::optional<std::string_view> type;
+    std::optional<std::string> type;
     while (!lines.empty()) {
         const head_field field = next_field(lines);
         if (fields::iequals(field.name, "Content-Disposition")) {
             if (found)
                 throw http_error(400, "a part with two Content-Dispositions");
-            found = parse_disposition(field.value);
+            found = parse_disposition(without_comments(field.value));
         } else if (fields::iequals(field.name, "Content-Type")) {
             if (type)
                 throw http_error(400, "a part with two Content-Types");
-            type = field.value;
+            type = fields::trim(without_comments(field.value));
         }
     }
     if (!found)
@@ -142,7 +192,7 @@ form_part form_part::parse(std::string_view head, bool percent_filenames) {
                                           : html_unescaped(*found->filename);
     }
     if (type && !type->empty())
-        part.type = *type;
+        part.type = std::move(*type);
     return part;
 }
 

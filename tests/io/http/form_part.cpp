@@ -6,6 +6,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/http/error.hpp>
+#include <rota/http/fields.hpp>
+#include <rota/http/media_type.hpp>
 
 namespace rota::http {
 namespace {
@@ -67,6 +69,38 @@ TEST_CASE("blanks and folded lines") {
     CHECK(form_part::parse("Content-Disposition:form-data;name=a\r\n").name == "a");
 }
 
+TEST_CASE("tokens and names of fields are those of MIME") {
+    CHECK(said("name=f{1}").name == "f{1}");
+    CHECK(
+        form_part::parse("X/Y(z): 1\r\n\"@[]{}?=: 2\r\nContent-Disposition: form-data; name=a\r\n")
+            .name == "a");
+}
+
+TEST_CASE("comments stand where blanks may") {
+    const form_part part =
+        form_part::parse("Content-Disposition: (a) form-data(b); (c(d)\\)) name (=) = (\"\r\n"
+                         " e) f(;);filename=\"(g) \\\"(\"(h)\r\n"
+                         "Content-Type: (i)text/plain (\") ; charset=\"(k)\"(l)\r\n");
+    CHECK(part.name == "f");
+    CHECK(part.filename == "(g) \"(");
+    CHECK(fields::trim(part.type).starts_with("text/plain "));
+    const auto type = media_type::parse(part.type);
+    REQUIRE(type);
+    CHECK(type->essence() == "text/plain");
+    CHECK(type->parameter("charset") == "(k)");
+    const std::string deep(16, '(');
+    CHECK(said("name=a " + deep + std::string(16, ')')).name == "a");
+    CHECK(status_of_parameters("name=a (" + deep + std::string(17, ')')) == 400);
+    for (const char* const parameters :
+         {"name=a (", "name=a (b", "name=a (b\\)", "name=a (b))", "name=a )", "na(b)me=a",
+          "name=a(b)c", "name=a (b) c", "(name=a)", "name=(a)"})
+        CHECK(status_of_parameters(parameters) == 400);
+    // It was no media type, and is none.
+    const std::string good = "Content-Disposition: form-data; name=a\r\n";
+    CHECK(form_part::parse(good + "Content-Type: a/b (c\r\n").type == "a/b (c");
+    CHECK(form_part::parse(good + "Content-Type: (c)\r\n").type == "text/plain");
+}
+
 TEST_CASE("heads that are malformed") {
     CHECK(status_of("") == 400);
     CHECK(status_of("Content-Type: text/plain\r\n") == 400);
@@ -82,6 +116,7 @@ TEST_CASE("heads that are malformed") {
     CHECK(status_of(good + "no colon\r\n") == 400);
     CHECK(status_of(good + "Name : x\r\n") == 400);
     CHECK(status_of(good + ": x\r\n") == 400);
+    CHECK(status_of(good + "N\xc3\xa4me: x\r\n") == 400);
     CHECK(status_of(good + "X: a\x01\r\n") == 400);
     CHECK(status_of(good + std::string("X: a\0b\r\n", 8)) == 400);
 }

@@ -49,7 +49,7 @@ struct form_part {
     std::string name; ///< may be empty, and need not be UTF-8
     /// Of a file: as the client calls it, and it may call it anything ("../../etc/passwd", "").
     std::optional<std::string> filename;
-    /// Its Content-Type; "text/plain" if there is none (RFC 7578 section 4.4).
+    /// Its Content-Type, without comments; "text/plain" if there is none (RFC 7578 section 4.4).
     std::string type = "text/plain";
 
     [[nodiscard]] bool is_file() const noexcept { return filename.has_value(); }
