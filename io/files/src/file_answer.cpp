@@ -8,6 +8,7 @@
 
 #include <rota/http/conditional.hpp>
 #include <rota/http/fields.hpp>
+#include <rota/http/percent.hpp>
 #include <rota/http/quality.hpp>
 #include <rota/http/range.hpp>
 
@@ -56,6 +57,18 @@ bool takes_bytes(const request& asked, const representation& of) {
     static constexpr std::array<std::string_view, 1> as_it_is{"identity"};
     return of.coded ||
            preferred_coding(fields::joined(asked.headers(), "Accept-Encoding"), as_it_is);
+}
+
+/// A path or a query as it came, but for what no URI has (RFC 3986 section 3.3).
+std::string as_uri(std::string_view raw) {
+    std::string text;
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+        if (raw[i] == '%' && percent_decoded(raw.substr(i, 3)))
+            text += '%';
+        else
+            text += percent_encoded(raw.substr(i, 1), "/?:@!$&'()*+,;=");
+    }
+    return text;
 }
 
 } // namespace
@@ -112,6 +125,13 @@ response file_answer(const request& asked, const representation& of, std::string
         return about(add_fields(one_part(of, ranges.parts.front(), type), of), of, type);
     response parts = byte_ranges_answer(of.whole(), type, ranges.parts);
     return about(add_fields(std::move(parts), of), of, type);
+}
+
+response slash_answer(const request& asked) {
+    std::string to = as_uri(asked.raw_path()) + '/';
+    if (const std::string_view query = asked.query_string(); !query.empty())
+        to.append("?").append(as_uri(query));
+    return response::redirect(to, 301);
 }
 
 } // namespace rota::http

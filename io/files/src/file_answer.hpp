@@ -19,4 +19,7 @@ namespace rota::http {
 file_answer(const request& asked, const representation& of, std::string_view type,
             std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
 
+/// The answer to the name of a directory that is asked for without its slash: 301.
+[[nodiscard]] response slash_answer(const request& asked);
+
 } // namespace rota::http

@@ -295,13 +295,8 @@ task<response> site::answer(request* asked, std::string_view path) {
         }
         co_return file_answer(*asked, *chosen, file->type);
     }
-    if (other.what == finding::kind::directory && !slash) {
-        std::string to(raw);
-        to += '/';
-        if (const std::string_view query = asked->query_string(); !query.empty())
-            to.append("?").append(query);
-        co_return response::redirect(to, 301);
-    }
+    if (other.what == finding::kind::directory && !slash)
+        co_return slash_answer(*asked);
     if (slash && options_.listing && other.error == ENOENT) {
         name.resize(path.size());
         co_return co_await answer_directory(asked, &name);

@@ -37,6 +37,19 @@ TEST_CASE("a directory is redirected to its slash, and shows its index") {
         CHECK(r.status == 301);
         CHECK(r.field("Location") == to);
     }
+    // What no URI has is escaped (RFC 3986); what is escaped stays.
+    files.make_directory("a\"{|}");
+    for (const auto& [asked, to] :
+         {std::pair{"/a\"{|}?q=<\"\\^`{|}>[]",
+                    "/f/a%22%7B%7C%7D/?q=%3C%22%5C%5E%60%7B%7C%7D%3E%5B%5D"},
+          {"/%73ub?a=%zz&b=%4&c=%c3%00&d=%", "/f/%73ub/?a=%25zz&b=%254&c=%c3%00&d=%25"},
+          {"/sub?-._~!$&'()*+,;=:@/?", "/f/sub/?-._~!$&'()*+,;=:@/?"},
+          {"?[", "/f/?%5B"}}) {
+        const file_reply r = client.get(asked);
+        INFO(asked);
+        CHECK(r.status == 301);
+        CHECK(r.field("Location") == to);
+    }
     CHECK(client.get("/with%20space/").status == 404);
     CHECK(client.get("/index.html/").status == 404);
     CHECK(client.get("/sub/index.html/x").status == 404);
