@@ -37,7 +37,8 @@ int read_facts(int fd, file_facts& into) noexcept {
             .modified_ns = in_ns(now.st_mtim),
             .changed_ns = in_ns(now.st_ctim),
             .inode = now.st_ino,
-            .device = now.st_dev};
+            .device = now.st_dev,
+            .links = now.st_nlink};
     return 0;
 }
 
@@ -92,7 +93,8 @@ file_facts shared_file::facts() const {
 bool file_slice::holds() const noexcept {
     file_facts now;
     return read_facts(file.native_handle(), now) == 0 && now.size == facts.size &&
-           now.modified_ns == facts.modified_ns;
+           now.modified_ns == facts.modified_ns &&
+           (now.changed_ns == facts.changed_ns || now.links < facts.links);
 }
 
 task<std::string> read_piece(file_slice* from, std::size_t bytes_max) {

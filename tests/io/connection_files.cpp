@@ -8,7 +8,7 @@
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
-#include <sys/stat.h>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <rota/errors.hpp>
 
@@ -114,8 +114,9 @@ TEST_CASE("a file that shrinks or changes while it is sent ends the connection")
     }
 }
 
-TEST_CASE("a file that is renamed or deleted while it is sent comes whole") {
+TEST_CASE("a file that is replaced or deleted while it is sent comes whole") {
     const combination how = each_combination();
+    const bool replaced = GENERATE(true, false);
     CAPTURE(how);
     context ctx(options_for(how));
     const std::string bytes = pattern(std::size_t{20} << 20);
@@ -123,7 +124,10 @@ TEST_CASE("a file that is renamed or deleted while it is sent comes whole") {
     sends what{.file = &f};
     const wired w = wire(ctx, sending(&what));
     await_blocked(ctx, w.routine->name(), "stream::write");
-    REQUIRE(::fchmod(f.fd(), 0400) == 0); // what is noted of it has changed, as by those
+    if (replaced)
+        f.replace();
+    else
+        f.remove();
     CHECK((w.other.receive_all() == "before " + bytes + " behind"));
     finish(w.routine);
     CHECK(what.error == 0);

@@ -94,13 +94,37 @@ TEST_CASE("facts tell one content from another") {
     const temporary_file f("abc");
     const file_slice whole = f.slice();
     CHECK(whole.holds());
-    CHECK(f.file().facts() == whole.facts);
-    REQUIRE(::fchmod(f.fd(), 0400) == 0);
-    CHECK(whole.holds());
+    file_facts again = f.file().facts();
+    CHECK(again == whole.facts);
+    again.links += 1;
+    CHECK(again == whole.facts);
     f.cut(2);
     CHECK_FALSE(whole.holds());
     CHECK_FALSE(file_slice{}.holds());
     CHECK_THROWS_AS(shared_file().facts(), std::system_error);
+}
+
+TEST_CASE("what is written shows, whatever is made of the time of the last write") {
+    const temporary_file f("abc");
+    const file_slice whole = f.slice();
+    struct stat before {};
+    REQUIRE(::fstat(f.fd(), &before) == 0);
+    const timespec both[2] = {before.st_atim, before.st_mtim};
+    do { // until a tick of a coarse clock is over
+        f.write("x", 0);
+        REQUIRE(::futimens(f.fd(), both) == 0);
+    } while (f.file().facts().changed_ns == whole.facts.changed_ns);
+    CHECK(f.file().facts().modified_ns == whole.facts.modified_ns);
+    CHECK_FALSE(whole.holds());
+}
+
+TEST_CASE("a file that loses its name is the same") {
+    const temporary_file f("abc");
+    const file_slice whole = f.slice();
+    SECTION("by another in its place") { f.replace(); }
+    SECTION("for good") { f.remove(); }
+    CHECK(whole.holds());
+    CHECK(f.file().facts().links < whole.facts.links);
 }
 
 TEST_CASE("a file is read piece by piece, from memory or not") {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -13,17 +14,26 @@
 
 namespace rota::io::test {
 
-/// A file without a name, open for both directions.
+/// A file that goes with its owner, open for both directions.
 class temporary_file {
 public:
     explicit temporary_file(std::string_view bytes) {
-        std::string name = "/tmp/rota-test-XXXXXX";
-        const int fd = ::mkostemp(name.data(), O_CLOEXEC);
+        const int fd = ::mkostemp(name_.data(), O_CLOEXEC);
         if (fd < 0)
             throw std::system_error(errno, std::system_category(), "mkostemp");
-        ::unlink(name.c_str());
         file_ = shared_file(fd);
         write(bytes, 0);
+    }
+    temporary_file(const temporary_file&) = delete;
+    temporary_file& operator=(const temporary_file&) = delete;
+    ~temporary_file() { remove(); }
+    /// It has no name any more.
+    void remove() const { ::unlink(name_.c_str()); }
+    /// Another gets its name.
+    void replace() const {
+        const temporary_file other("other");
+        if (::rename(other.name_.c_str(), name_.c_str()) != 0)
+            throw std::system_error(errno, std::system_category(), "rename");
     }
     void write(std::string_view bytes, off_t at) const {
         while (!bytes.empty()) {
@@ -54,6 +64,7 @@ public:
     }
 
 private:
+    std::string name_ = "/tmp/rota-test-XXXXXX";
     shared_file file_;
 };
 

@@ -222,11 +222,30 @@ def test_hostile_paths(command):
             equal(ask_raw(site.server, "/files/" + path)[0], 200, path)
 
 
+def write_unseen(path):
+    """In its place, with the time of the last write as it was."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.seek(LARGE - 2)
+        file.write(b"xx")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_who_is_at_work_gets_all_of_what_is_replaced(command):
+    with Site(command) as site, site.server.connect() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.sendall(b"GET /files/large.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.recv(1, socket.MSG_PEEK)
+        os.rename(site.put("new", "another"), site.root / "large.bin")
+        check(read_answer(client)[1] == site.large, "all of the old one")
+
+
 def test_a_file_that_shrinks_or_changes_is_never_whole(command):
     with Site(command) as site:
         path = site.root / "large.bin"
         for change in (lambda: os.truncate(path, LARGE // 2),
-                       lambda: path.open("r+b").write(b"xx")):
+                       lambda: path.open("r+b").write(b"xx"),
+                       lambda: write_unseen(path)):
             path.write_bytes(site.large)
             with site.server.connect() as client:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)

@@ -19,7 +19,13 @@ struct file_facts {
     std::int64_t changed_ns = 0;  ///< of the content or of what is noted of it
     std::uint64_t inode = 0;
     std::uint64_t device = 0;
-    bool operator==(const file_facts&) const = default;
+    std::uint64_t links = 0; ///< names that it has
+
+    /// The names are not compared: to gain or lose one is a change, whose time tells of it.
+    bool operator==(const file_facts& other) const noexcept {
+        return size == other.size && modified_ns == other.modified_ns &&
+               changed_ns == other.changed_ns && inode == other.inode && device == other.device;
+    }
 };
 
 /// An open regular file that any number of answers share: one descriptor, which is closed with the
@@ -54,8 +60,10 @@ struct file_slice {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
 
-    /// Whether nothing was written to the file since: size, and time of the last write. What names
-    /// it has, or that it has none, makes no difference. A system call.
+    /// Whether nothing was written to the file since. The time of the last write can be put back,
+    /// so that of the last change (man 7 inode) counts, too, unless the file has lost a name, as by
+    /// rename(2) over it: what else is changed of it, its mode or by a new name, ends it as if it
+    /// were written to. A system call.
     [[nodiscard]] bool holds() const noexcept;
 };
 
