@@ -96,7 +96,8 @@ const representation& choose_representation(const request& asked, const site_fil
 
 response file_answer(const request& asked, const representation& of, std::string_view type,
                      std::chrono::system_clock::time_point now) {
-    const validators current{.tag = entity_tag{.opaque = of.tag}, .last_modified = of.modified};
+    validators current{.tag = entity_tag{.opaque = of.tag, .weak = !of.settled},
+                       .last_modified = of.modified};
     switch (check_preconditions(asked.method(), asked.headers(), current)) {
     case precondition::failed:
         return about(refusal(412, "Precondition Failed\n", of), of, type);
@@ -108,6 +109,8 @@ response file_answer(const request& asked, const representation& of, std::string
     case precondition::go_on:
         break;
     }
+    if (!of.settled) // nothing tells that a part is one of what the client has
+        current.last_modified.reset();
     requested_ranges ranges;
     const auto field = applicable_range(asked.method(), asked.headers(), current, now);
     if (field && takes_bytes(asked, of))

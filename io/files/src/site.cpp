@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 #include <unistd.h>
 
 #include <rota/blocking.hpp>
+#include <rota/http/conditional.hpp>
 #include <rota/http/date.hpp>
 #include <rota/http/error.hpp>
 #include <rota/routine.hpp>
@@ -24,6 +27,7 @@
 #include "clean_path.hpp"
 #include "file_answer.hpp"
 #include "listing.hpp"
+#include "settled.hpp"
 
 namespace rota::http {
 namespace {
@@ -66,8 +70,8 @@ std::string in_hex(std::uint64_t value) {
     return text;
 }
 
-/// Differs wherever the bytes may: a change of them is one of the time of the last change, which
-/// nobody can set (man 7 inode).
+/// Differs wherever the bytes may, of settled facts: a change of them is one of the time of the
+/// last change, which nobody can set (man 7 inode).
 std::string tag_of(const io::file_facts& facts) {
     constexpr std::uint64_t spread = 0x9e37'79b9'7f4a'7c15;
     return in_hex(facts.size) + '-' + in_hex(static_cast<std::uint64_t>(facts.modified_ns)) + '-' +
@@ -139,16 +143,22 @@ int site::open_regular(const std::string& path, representation& into) const {
         return errno;
     if (!S_ISREG(found.st_mode))
         return ENOENT;
-    into.facts = into.file.facts();
+    into.settled = read_settled(
+        into.facts, [&into] { return into.file.facts(); }, std::chrono::system_clock::now,
+        [](std::chrono::nanoseconds left) { std::this_thread::sleep_for(left); });
     return 0;
 }
 
 void site::describe(representation& of, const std::string& path, std::string_view coding,
                     bool varies) const {
     of.tag = tag_of(of.facts);
+    if (!of.settled) { // another content may have the same facts soon, and be settled
+        const auto now = std::chrono::system_clock::now().time_since_epoch();
+        of.tag += '-' + in_hex(static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count()));
+    }
     of.coded = !coding.empty();
     of.modified = modified_at(of.facts);
-    of.stays = "ETag: \"" + of.tag + "\"\r\n";
+    of.stays = "ETag: " + entity_tag{.opaque = of.tag, .weak = !of.settled}.to_string() + "\r\n";
     for (const cache_rule& rule : options_.cache_control) {
         if (::fnmatch(rule.pattern.c_str(), path.c_str(), 0) == 0) {
             of.stays.append("Cache-Control: ").append(rule.value).append("\r\n");
@@ -262,7 +272,10 @@ task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
     }
     site_file_ptr fresh = std::move(other->file);
     fresh->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
-    cache_.put(*path, fresh, now);
+    if (fresh->settled())
+        cache_.put(*path, fresh, now);
+    else
+        cache_.drop(*path);
     co_return fresh;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -19,9 +20,10 @@ struct representation {
     io::shared_file file;
     io::file_facts facts;
     std::chrono::sys_seconds modified;
-    std::string tag;     ///< strong, without its quotes
+    std::string tag;     ///< without its quotes
     std::string stays;   ///< the fields that a 304 has, too, as lines
     std::string fields;  ///< the others
+    bool settled = true; ///< a write would show in the facts; if not, the tag is a weak one
     bool coded = false;  ///< it stands beside the file
     bool varies = false; ///< which one is sent depends on the codings that are accepted
 
@@ -53,6 +55,12 @@ struct site_file {
     std::string_view type;
     bool has_siblings = false; ///< one of them fits: it depends on Accept-Encoding
     mutable std::atomic<std::int64_t> looked_at_ns{0};
+
+    /// Whether it can be told for longer than an answer.
+    [[nodiscard]] bool settled() const {
+        return plain.settled &&
+               std::ranges::all_of(siblings, [](const sibling& s) { return s.of.settled; });
+    }
 };
 
 using site_file_ptr = std::shared_ptr<const site_file>;

@@ -1,8 +1,11 @@
 #include "file_answer.hpp"
 
+#include <chrono>
 #include <string>
+#include <utility>
 
 #include <catch2/catch_test_macros.hpp>
+#include <fcntl.h>
 
 #include "client.hpp"
 
@@ -93,6 +96,31 @@ TEST_CASE("ranges have their answers") {
     const file_reply head = s.client.ask("HEAD", "/a.txt", "Range: bytes=2-4\r\n");
     CHECK(head.status == 200);
     CHECK(head.field("Content-Length") == "10");
+}
+
+TEST_CASE("what may have changed unseen has no part that goes with another") {
+    const tree files;
+    files.put("a", "0123456789");
+    representation of;
+    of.file = io::shared_file(::open(files.at("a").c_str(), O_RDONLY | O_CLOEXEC));
+    of.facts = of.file.facts();
+    of.modified = std::chrono::sys_seconds(std::chrono::seconds(date_s));
+    of.tag = "x";
+    router routes;
+    routes.get("/a", [&of](const request& r) { return file_answer(r, of, "text/plain"); });
+    test::session_driver driver(std::move(routes));
+    const auto status = [&](const std::string& fields) {
+        const std::string asked = "GET /a HTTP/1.1\r\nHost: a\r\nRange: bytes=1-2\r\n";
+        return driver.exchange(asked + fields + "\r\n").substr(9, 3);
+    };
+    for (const bool settled : {true, false}) {
+        of.settled = settled;
+        CHECK(status("") == "206");
+        CHECK(status("If-Range: \"x\"\r\n") == (settled ? "206" : "200"));
+        CHECK(status("If-Range: W/\"x\"\r\n") == "200");
+        CHECK(status("If-Range: " + date + "\r\n") == (settled ? "206" : "200"));
+        CHECK(status("If-Match: \"x\"\r\n") == (settled ? "206" : "412"));
+    }
 }
 
 TEST_CASE("who refuses the bytes as they are gets no part of them") {

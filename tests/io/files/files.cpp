@@ -3,8 +3,12 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include <catch2/catch_test_macros.hpp>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "client.hpp"
 #include "limited_files.hpp"
@@ -171,6 +175,40 @@ TEST_CASE("what has changed is seen: a file in its place at once, another after 
     CHECK(client.get("/a").status == 404);
     files.put("a", "back");
     CHECK(client.get("/a").body == "back");
+}
+
+TEST_CASE("what is always being written to has a weak tag, and is not kept") {
+    const tree files;
+    files.put("a", "0123456789");
+    files.set_time("a", 1'420'070'400);
+    file_client client(files);
+    const std::size_t before = test::open_files();
+    std::string weak;
+    {
+        const int fd = ::open(files.at("a").c_str(), O_WRONLY | O_CLOEXEC);
+        const std::jthread writer([&](const std::stop_token& stop) {
+            const timespec both[2] = {{1'420'070'400, 0}, {1'420'070'400, 0}};
+            while (!stop.stop_requested()) {
+                static_cast<void>(::pwrite(fd, "0", 1, 0));
+                ::futimens(fd, both);
+            }
+            ::close(fd);
+        });
+        const auto seen = [&] {
+            std::string tag;
+            for (int tries = 0; tries < 200 && !tag.starts_with("W/\""); ++tries) // it may rest
+                tag = client.ask("HEAD", "/a").field("ETag");
+            return tag;
+        };
+        weak = seen();
+        REQUIRE(weak.starts_with("W/\""));
+        CHECK(seen() != weak);
+        CHECK(test::open_files() == before + 1); // the writer's
+    }
+    const file_reply r = client.get("/a", "If-None-Match: " + weak + "\r\n");
+    CHECK(r.status == 200);
+    CHECK(r.field("ETag").starts_with('"'));
+    CHECK(test::open_files() == before + 1);
 }
 
 TEST_CASE("few files are kept open, and none when its session has ended") {

@@ -4,9 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <set>
 #include <string>
+#include <thread>
 
 #include <catch2/catch_test_macros.hpp>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -161,6 +165,34 @@ TEST_CASE("a tag differs where the bytes may") {
     files.replace("a", "two");
     files.set_time("a", 2000);
     CHECK(s.open("a").file->plain.tag != before);
+}
+
+/// Its own thread sees a file system in memory there, whose times are those of ticks, and nobody
+/// else does. False if it may not.
+bool mount_coarse(const std::string& at) {
+    return ::unshare(CLONE_NEWNS) == 0 &&
+           ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           ::mount("ramfs", at.c_str(), "ramfs", 0, nullptr) == 0;
+}
+
+TEST_CASE("a tag differs where the bytes do, however coarse times are") {
+    const test::tree files;
+    bool there = false;
+    std::set<std::string> tags;
+    std::thread([&] {
+        there = mount_coarse(files.root());
+        if (!there)
+            return;
+        site s(files.root(), quiet());
+        files.put("a", "0");
+        for (const char* const bytes : {"1", "2", "3", "4", "5", "6", "7", "8"}) {
+            tags.insert(s.open("a").file->plain.tag);
+            files.put("a", bytes);
+        }
+    }).join();
+    if (!there)
+        SKIP("may not mount");
+    CHECK(tags.size() == 8);
 }
 
 TEST_CASE("a date to come is that of now") {
