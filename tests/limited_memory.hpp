@@ -13,8 +13,11 @@ namespace test {
 
 /// Memory, or null.
 inline void* allocate(std::size_t bytes) noexcept {
-    if (allocations_left == 0)
+    if (allocations_left == 0) {
+        if (failures_left > 0 && --failures_left == 0)
+            allocations_left = failures_left = -1;
         return nullptr;
+    }
     if (allocations_left > 0)
         --allocations_left;
     return std::malloc(bytes);

@@ -3,6 +3,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "store_health.hpp"
 
@@ -22,9 +23,9 @@ private:
 /// An error for another thread. Copies of an exception share its text, so none may be left behind
 /// on this thread once the other has it.
 template <class Error = store_error, class... More>
-[[nodiscard]] std::exception_ptr failure(const std::string& why, More... more) noexcept {
+[[nodiscard]] std::exception_ptr failure(std::string_view why, More... more) noexcept {
     try {
-        return std::make_exception_ptr(Error(why, more...));
+        return std::make_exception_ptr(Error(std::string(why), more...));
     } catch (...) { // no memory for the words
         return std::current_exception();
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "connection.hpp"
-#include "step.hpp"
+#include "needs.hpp"
 #include "table.hpp"
 
 namespace jobs {

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <random>
+#include <utility>
 
+#include <rota/detail/sleep_awaiter.hpp>
 #include <rota/errors.hpp>
 #include <rota/io/detail/log.hpp>
-#include <rota/sleep.hpp>
+#include <rota/routine.hpp>
+#include <rota/worker.hpp>
 
 #include "schema.hpp"
 #include "statements.hpp"
@@ -28,11 +32,103 @@ constexpr std::size_t weight_max = 250;
 /// Where counts are added up, for each queue: connections that use the same wait for each other.
 constexpr std::int64_t shards = 16;
 
-bool joins(step_kind kind) noexcept {
-    return kind != step_kind::single && kind != step_kind::reading;
+constexpr std::string_view closed = "the job store has been closed";
+
+/// Whether it may be done together with others of its kind.
+bool joins(const store_step& what) noexcept {
+    const step_kind kind = kind_of(what.what());
+    return kind != step_kind::single && kind != step_kind::reading && !what.waits.alone;
+}
+
+/// As far as there is memory for them.
+std::string words(std::string_view text, std::string_view more = {}) noexcept {
+    try {
+        return std::string(text).append(more);
+    } catch (const std::bad_alloc&) {
+        return "out of memory"; // which needs none
+    }
 }
 
 } // namespace
+
+/// What becomes of a batch, or of an attempt to connect.
+struct postgres_pool::outcome {
+    enum class what : std::uint8_t {
+        done,
+        failed,
+        unknown, ///< it may have been done
+        lost,    ///< it has not been done because of the connection
+        apart,   ///< each is to be done by itself, so that the one at fault fails alone
+    };
+
+    /// `may_be_done`, whatever `error` says.
+    static outcome of(const std::exception_ptr& error, bool may_be_done, bool several) noexcept {
+        const what otherwise = may_be_done ? what::unknown : what::failed;
+        try {
+            std::rethrow_exception(error);
+        } catch (const connection_lost& e) {
+            return {may_be_done ? what::unknown : what::lost, words(e.what())};
+        } catch (const outcome_unknown& e) {
+            return {what::unknown, words(e.what())};
+        } catch (const store_error& e) {
+            return {several && !may_be_done ? what::apart : otherwise, words(e.what())};
+        } catch (const rota::operation_cancelled&) {
+            return {otherwise, words(closed)};
+        } catch (const std::exception& e) {
+            return {otherwise, words("the job store cannot be used: ", e.what())};
+        } catch (...) {
+            return {otherwise, words("the job store: an unknown error")};
+        }
+    }
+
+    [[nodiscard]] std::exception_ptr error() const noexcept {
+        switch (how) {
+        case what::done:
+            return nullptr;
+        case what::unknown:
+            return failure<outcome_unknown>(why);
+        case what::lost:
+            return failure(why, store_fault::unreachable);
+        case what::failed:
+        case what::apart:
+            break;
+        }
+        return failure(why);
+    }
+
+    what how = what::done;
+    std::string why{};
+};
+
+/// Of a routine, as long as it serves.
+class postgres_pool::attendance {
+public:
+    attendance(postgres_pool& at, const lane* by) noexcept : at_(at), by_(by) {}
+    attendance(const attendance&) = delete;
+    attendance& operator=(const attendance&) = delete;
+    ~attendance() {
+        bool last = false;
+        {
+            const std::lock_guard guard(at_.lock_);
+            last = --at_.serving_ == 0;
+            if (at_.leader_ == by_)
+                at_.leader_ = nullptr;
+        }
+        at_.found_.notify();
+        if (last)
+            at_.refuse_all(closed);
+    }
+
+private:
+    postgres_pool& at_;
+    const lane* const by_;
+};
+
+postgres_pool::lane::lane(postgres_pool& of, std::size_t index)
+    : over(of.on_, of.url_, &of.shutdown_),
+      session(over, of.how_.limits, of.how_.lease_ids,
+              (of.first_shard_ + static_cast<std::int64_t>(index)) % shards, of.tokens_, of.tell_) {
+}
 
 postgres_pool::postgres_pool(rota::io::context& on, std::string url, options how,
                              postgres_session::teller tell)
@@ -40,10 +136,13 @@ postgres_pool::postgres_pool(rota::io::context& on, std::string url, options how
       first_shard_(static_cast<std::int64_t>(std::random_device{}() % shards)),
       tokens_(how_.limits.tokens_max) {
     serving_ = std::max<std::size_t>(how_.connections, 1);
-    routines_.reserve(serving_);
+    for (std::size_t i = 0; i < serving_; ++i)
+        lanes_.emplace_back(*this, i);
+    routines_.reserve(lanes_.size());
     try {
-        for (std::size_t i = 0, count = serving_; i < count; ++i)
-            routines_.push_back(on_.workers().spawn(serve(i), {.name = "job store connection"}));
+        for (lane& each : lanes_)
+            routines_.push_back(
+                on_.workers().spawn(serve(&each), {.name = "job store connection"}));
     } catch (...) { // those that run refer to this
         stop_routines();
         throw;
@@ -63,7 +162,7 @@ postgres_pool::~postgres_pool() {
         });
     }
     stop_routines();
-    refuse_all("the job store has been closed");
+    refuse_all(closed);
 }
 
 void postgres_pool::stop_routines() noexcept {
@@ -76,18 +175,18 @@ void postgres_pool::stop_routines() noexcept {
 // --- Steps ---
 
 bool postgres_pool::submit(store_step& what, std::exception_ptr& error) {
-    const postgres_step step(what);
     {
         const std::lock_guard guard(lock_);
         if (serving_ == 0 || ending_) {
-            error = failure("the job store has been closed");
+            error = failure(closed);
             return false;
         }
         if (!refusal_.empty()) {
             error = failure(refusal_, store_fault::unreachable);
             return false;
         }
-        waiting_[static_cast<std::size_t>(step.kind)].push_back({next_number_++, step});
+        what.waits = {.until = std::chrono::steady_clock::now() + step_limit};
+        waiting_[static_cast<std::size_t>(kind_of(what.what()))].push_back(what);
     }
     work_.notify();
     return true;
@@ -95,8 +194,7 @@ bool postgres_pool::submit(store_step& what, std::exception_ptr& error) {
 
 bool postgres_pool::withdraw(const store_step& what, bool shuts_down) noexcept {
     const std::lock_guard guard(lock_);
-    auto& kind = waiting_[static_cast<std::size_t>(kind_of(what.what()))];
-    if (std::erase_if(kind, [&](const entry& e) { return e.step.call == &what; }) != 0)
+    if (waiting_[static_cast<std::size_t>(kind_of(what.what()))].remove(what))
         return true;
     if (shuts_down)
         shutdown_.begin();
@@ -104,59 +202,77 @@ bool postgres_pool::withdraw(const store_step& what, bool shuts_down) noexcept {
 }
 
 /// What has waited longest, and what can be done together with it; makes the connection busy.
-postgres_pool::steps postgres_pool::next_batch() {
-    steps batch;
+step_line postgres_pool::next_batch() noexcept {
+    step_line batch;
     const std::lock_guard guard(lock_);
-    std::deque<entry>* oldest = nullptr;
-    for (auto& kind : waiting_) {
-        if (!kind.empty() && (oldest == nullptr || kind.front().number < oldest->front().number))
+    step_line* oldest = nullptr;
+    for (step_line& kind : waiting_) {
+        if (!kind.empty() &&
+            (oldest == nullptr || kind.front()->waits.until < oldest->front()->waits.until))
             oldest = &kind;
     }
     if (oldest == nullptr)
         return batch;
     std::size_t weight = 0;
     do {
-        weight += oldest->front().step.weight;
-        if (!batch.empty() && weight > weight_max)
+        weight += weight_of(oldest->front()->what());
+        if (!batch.empty() && (weight > weight_max || !joins(*oldest->front())))
             break;
-        batch.push_back(oldest->front().step);
-        oldest->pop_front();
-    } while (!oldest->empty() && joins(batch.front().kind));
+        batch.push_back(oldest->pop_front());
+    } while (!oldest->empty() && joins(*batch.front()));
     ++busy_;
     return batch;
 }
 
-/// Steps that have not been done because of their connection.
-void postgres_pool::put_back(steps batch, const std::string& why) noexcept {
-    steps hopeless;
-    const auto now = std::chrono::steady_clock::now();
+/// The end of each batch, however that came: each step waits again, or is answered.
+void postgres_pool::finish(step_line batch, const outcome& of) noexcept {
+    step_line answered;
+    bool some_wait = false;
     {
         const std::lock_guard guard(lock_);
-        for (auto each = batch.rbegin(); each != batch.rend(); ++each) {
-            // All connections may have been broken by the same restart of the server.
-            if (++each->broken > static_cast<int>(how_.connections) + 2 || ending_ ||
-                shutdown_.is_on() || now >= each->begins_by()) {
-                hopeless.push_back(*each);
-            } else {
-                waiting_[static_cast<std::size_t>(each->kind)].push_front({0, *each});
-            }
+        step_line again;
+        step_line& kind = waiting_[static_cast<std::size_t>(kind_of(batch.front()->what()))];
+        while (!batch.empty()) {
+            store_step& each = batch.pop_front();
+            (waits_again(each, of) ? again : answered).push_back(each);
         }
+        some_wait = !again.empty();
+        kind.push_front(std::move(again));
     }
-    for (const postgres_step& each : hopeless)
-        each.call->done(failure(why, store_fault::unreachable));
-    work_.notify();
+    while (!answered.empty())
+        answered.pop_front().done(of.error()); // which may be its end
+    {
+        const std::lock_guard guard(lock_);
+        --busy_;
+        calmer_.notify_all();
+    }
+    if (some_wait)
+        work_.notify();
 }
 
-void postgres_pool::refuse_all(const std::string& why) noexcept {
-    std::array<std::deque<entry>, step_kinds> all;
+/// Under the lock.
+bool postgres_pool::waits_again(store_step& what, const outcome& of) const noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    step_wait& waits = what.waits;
+    if (of.how == outcome::what::apart) {
+        waits.alone = true;
+        return now < waits.until;
+    }
+    // All connections may have been broken by the same restart of the server.
+    return of.how == outcome::what::lost &&
+           ++waits.broken <= static_cast<int>(how_.connections) + 2 && !ending_ &&
+           !shutdown_.is_on() && now < waits.until - step_needs;
+}
+
+void postgres_pool::refuse_all(std::string_view why) noexcept {
+    step_line all;
     {
         const std::lock_guard guard(lock_);
-        all.swap(waiting_);
+        for (step_line& kind : waiting_)
+            all.push_front(std::move(kind));
     }
-    for (const auto& kind : all) {
-        for (const entry& each : kind)
-            each.step.call->done(failure(why, store_fault::unreachable));
-    }
+    while (!all.empty())
+        all.pop_front().done(failure(why, store_fault::unreachable));
 }
 
 // --- Connections ---
@@ -167,12 +283,13 @@ void postgres_pool::show_connected() noexcept {
         *how_.reachable = connected_ != 0;
 }
 
-void postgres_pool::connected(bool led) noexcept {
+void postgres_pool::connected(const lane* by) noexcept {
     {
         const std::lock_guard guard(lock_);
         ++connected_;
         refusal_.clear();
-        led_ = led_ && !led;
+        if (leader_ == by)
+            leader_ = nullptr;
         show_connected();
     }
     found_.notify();
@@ -185,17 +302,33 @@ void postgres_pool::disconnected() noexcept {
     calmer_.notify_all();
 }
 
-void postgres_pool::cannot_connect(const std::string& why) noexcept {
+void postgres_pool::cannot_connect(std::string why) noexcept {
     {
         const std::lock_guard guard(lock_);
         if (connected_ != 0) { // the others do what there is; else calls fail, which is told
-            if (std::exchange(warned_, why) != why)
+            if (warned_ != why) {
                 rota::log::warn("{}", why);
+                warned_ = std::move(why);
+            }
             return;
         }
-        refusal_ = why;
+        refusal_ = words(why);
     }
     refuse_all(why);
+}
+
+/// While there is no connection one routine tries, and says what comes of it. False: it is another.
+bool postgres_pool::may_try(const lane* by) noexcept {
+    {
+        const std::lock_guard guard(lock_);
+        if (connected_ == 0) {
+            if (leader_ == nullptr)
+                leader_ = by;
+            return leader_ == by;
+        }
+    }
+    found_.notify(); // the others may, too
+    return true;
 }
 
 rota::task<void> postgres_pool::connect(postgres_connection* over) {
@@ -207,146 +340,74 @@ rota::task<void> postgres_pool::connect(postgres_connection* over) {
     co_await prepare_statements(over);
 }
 
-rota::task<void> postgres_pool::serve(std::size_t index) {
-    postgres_connection over(on_, url_, &shutdown_);
-    const std::int64_t shard = (first_shard_ + static_cast<std::int64_t>(index)) % shards;
-    postgres_session session(over, how_.limits, how_.lease_ids, shard, tokens_, tell_);
-    try {
-        co_await serve_until_the_end(&over, &session);
-    } catch (const rota::operation_cancelled&) {
-    }
-    bool last = false;
-    {
-        const std::lock_guard guard(lock_);
-        last = --serving_ == 0;
-    }
-    if (last)
-        refuse_all("the job store has been closed");
-}
-
-/// While there is no connection one routine tries, and says what comes of it. False: it is another.
-bool postgres_pool::may_try(bool& leads) noexcept {
-    bool others_may = false;
-    {
-        const std::lock_guard guard(lock_);
-        if (connected_ == 0 && !leads) {
-            if (led_)
-                return false;
-            led_ = leads = true;
-        }
-        others_may = connected_ != 0;
-    }
-    if (others_may)
-        found_.notify();
-    return true;
-}
-
-rota::task<bool> postgres_pool::try_to_connect(postgres_connection* over) {
-    std::string why;
+rota::task<void> postgres_pool::try_to_connect(postgres_connection* over) {
     // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): it is read, after a wait
     const auto begin = std::chrono::steady_clock::now();
-    // Whatever cut all connections may have cut one that was being made: before anybody is refused
-    // for that there is another try, unless the first took long.
-    for (int tries = 0; tries < 2; ++tries) {
-        try {
-            co_await connect(over);
-            co_return true;
-        } catch (const rota::operation_cancelled&) {
-            throw;
-        } catch (const std::exception& e) {
-            why = e.what();
-        }
-        over->close();
+    try {
+        co_await connect(over);
+        co_return;
+    } catch (const rota::operation_cancelled&) {
+        throw;
+    } catch (const std::exception&) {
         if (std::chrono::steady_clock::now() - begin > second_try_within)
-            break;
+            throw;
     }
-    cannot_connect(why);
-    co_return false;
+    // Whatever cut all connections may have cut one that was being made: before anybody is refused
+    // for that there is another try.
+    over->close();
+    co_await connect(over);
 }
 
-rota::task<void> postgres_pool::serve_until_the_end(postgres_connection* over,
-                                                    postgres_session* session) {
+/// Waits, when it can do nothing, without memory: else it would end for the lack of that.
+rota::task<void> postgres_pool::serve(lane* by) {
+    const attendance here(*this, by);
+    const rota::routine& self = co_await rota::current_routine;
     milliseconds pause = first_pause;
-    bool leads = false;
     for (;;) {
-        if (!over->is_open()) {
-            if (!may_try(leads)) {
+        if (!by->over.is_open()) {
+            if (!may_try(by)) {
                 co_await found_.wait();
                 continue;
             }
-            const bool there = co_await try_to_connect(over);
-            if (!there) {
-                co_await rota::sleep_for(pause);
+            outcome of;
+            try {
+                co_await try_to_connect(&by->over);
+            } catch (const rota::operation_cancelled&) {
+                throw;
+            } catch (...) {
+                of = outcome::of(std::current_exception(), false, false);
+            }
+            if (of.how != outcome::what::done) {
+                by->over.close();
+                cannot_connect(std::move(of.why));
+                rota::sleep_awaiter sleep(self.home().now() + pause);
+                co_await sleep;
                 pause = std::min(2 * pause, longest_pause);
                 continue;
             }
             pause = first_pause;
-            connected(std::exchange(leads, false));
+            connected(by);
         }
-        steps batch = next_batch();
+        step_line batch = next_batch();
         if (batch.empty()) {
             co_await work_.wait();
             continue;
         }
         work_.notify(); // there may be more
-        co_await do_together(over, session, std::move(batch));
-        if (!over->is_open())
+        outcome of;
+        try {
+            co_await by->session.run(&batch);
+        } catch (const store_error&) {
+            of = outcome::of(std::current_exception(), by->session.may_be_done(),
+                             batch.front()->waits.next);
+        } catch (...) {
+            by->over.close(); // it may be in the middle of something
+            of = outcome::of(std::current_exception(), by->session.may_be_done(), false);
+        }
+        finish(std::move(batch), of);
+        if (!by->over.is_open())
             disconnected();
     }
-}
-
-/// Answers all of them, whatever happens.
-rota::task<void> postgres_pool::do_together(postgres_connection* over, postgres_session* session,
-                                            steps batch) {
-    std::string why;
-    bool lost = false;
-    bool apart = false;
-    bool unknown = false;
-    try {
-        co_await session->run(batch);
-    } catch (const connection_lost& e) {
-        lost = true;
-        why = e.what();
-    } catch (const outcome_unknown& e) {
-        unknown = true;
-        why = e.what();
-    } catch (const store_error& e) {
-        apart = batch.size() > 1;
-        why = e.what();
-    } catch (const rota::operation_cancelled&) {
-        why = "the job store has been closed";
-    } catch (const std::exception& e) {
-        why = std::string("the job store cannot be used: ") + e.what();
-    }
-    if (apart) { // the step at fault fails alone
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-            if (std::chrono::steady_clock::now() >= batch[i].until) {
-                batch[i].call->done(failure(why));
-                continue;
-            }
-            {
-                const std::lock_guard guard(lock_);
-                ++busy_;
-            }
-            rota::task<void> doing = do_together(over, session, steps(1, batch[i]));
-            co_await std::move(doing);
-        }
-    } else if (lost) {
-        put_back(std::move(batch), why);
-    } else {
-        for (const postgres_step& each : batch) {
-            if (why.empty()) {
-                each.call->done(nullptr);
-            } else if (unknown) {
-                each.call->done(failure<outcome_unknown>(why));
-            } else {
-                each.call->done(failure(why));
-            }
-        }
-    }
-    const std::lock_guard guard(lock_);
-    --busy_;
-    calmer_.notify_all();
 }
 
 } // namespace jobs

@@ -9,7 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include <rota/auto_event.hpp>
@@ -19,6 +19,7 @@
 
 #include "connection.hpp"
 #include "jobs/rules/ledger.hpp"
+#include "needs.hpp"
 #include "session.hpp"
 #include "step.hpp"
 #include "token_walk.hpp"
@@ -57,26 +58,28 @@ public:
     bool withdraw(const store_step& what, bool shuts_down) noexcept;
 
 private:
-    struct entry {
-        std::uint64_t number;
-        postgres_step step;
+    /// One connection, with what is done over it.
+    struct lane {
+        lane(postgres_pool& of, std::size_t index);
+        postgres_connection over;
+        postgres_session session;
     };
-    using steps = std::vector<postgres_step>;
+    struct outcome;
+    class attendance;
 
     void stop_routines() noexcept;
-    rota::task<void> serve(std::size_t index);
-    rota::task<void> serve_until_the_end(postgres_connection* over, postgres_session* session);
+    rota::task<void> serve(lane* by);
     rota::task<void> connect(postgres_connection* over);
-    rota::task<void> do_together(postgres_connection* over, postgres_session* session, steps batch);
-    [[nodiscard]] steps next_batch();
-    void put_back(steps batch, const std::string& why) noexcept;
-    [[nodiscard]] bool may_try(bool& leads) noexcept;
-    rota::task<bool> try_to_connect(postgres_connection* over);
-    void connected(bool led) noexcept;
+    rota::task<void> try_to_connect(postgres_connection* over);
+    [[nodiscard]] step_line next_batch() noexcept;
+    void finish(step_line batch, const outcome& of) noexcept;
+    [[nodiscard]] bool waits_again(store_step& what, const outcome& of) const noexcept;
+    [[nodiscard]] bool may_try(const lane* by) noexcept;
+    void connected(const lane* by) noexcept;
     void disconnected() noexcept;
     void show_connected() noexcept;
-    void cannot_connect(const std::string& why) noexcept;
-    void refuse_all(const std::string& why) noexcept;
+    void cannot_connect(std::string why) noexcept;
+    void refuse_all(std::string_view why) noexcept;
 
     rota::io::context& on_;
     const std::string url_;
@@ -88,19 +91,19 @@ private:
     rota::auto_event work_;  // there may be some, or it is the end
     rota::auto_event found_; // a connection can be had
 
-    std::mutex lock_;                                   // guards what follows
-    std::array<std::deque<entry>, step_kinds> waiting_; // by their kind
-    std::uint64_t next_number_ = 1;
-    std::size_t busy_ = 0;      // connections that are at work
-    std::size_t connected_ = 0; // of them
-    std::size_t serving_ = 0;   // routines that have not ended
-    bool led_ = false;          // while there is none, one of them tries
-    std::string refusal_;       // why there is no connection; empty: there is, or may be soon
-    std::string warned_;        // what the log has been told last
+    std::mutex lock_;                             // guards what follows
+    std::array<step_line, step_kinds> waiting_{}; // by their kind
+    std::size_t busy_ = 0;                        // connections that are at work
+    std::size_t connected_ = 0;                   // of them
+    std::size_t serving_ = 0;                     // routines that have not ended
+    const lane* leader_ = nullptr;                // while there is none, one of them tries
+    std::string refusal_; // why there is no connection; empty: there is, or may be soon
+    std::string warned_;  // what the log has been told last
     bool ending_ = false;
     std::condition_variable calmer_; // nothing waits and nobody is busy
 
-    std::vector<rota::routine_ptr> routines_;
+    std::deque<lane> lanes_;
+    std::vector<rota::routine_ptr> routines_; // one for each
 };
 
 } // namespace jobs

@@ -100,10 +100,9 @@ bool postgres_session::crowded(const postgres_needs& needs, const postgres_table
 
 // --- One transaction ---
 
-rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<postgres_step>* steps,
-                                                                const postgres_needs* needs,
-                                                                bool due_ended) {
-    const step_kind kind = steps->front().kind;
+rota::task<postgres_session::verdict>
+postgres_session::attempt(const step_line* steps, const postgres_needs* needs, bool due_ended) {
+    const step_kind kind = kind_of(steps->front()->what());
     const bool reading = kind == step_kind::reading || kind == step_kind::looks;
     postgres_load loaded(over_);
     loaded.ask_for(*needs, !due_ended && looks_for_due(kind), crowded_);
@@ -123,8 +122,8 @@ rota::task<postgres_session::verdict> postgres_session::attempt(std::vector<post
     store_limits limits = limits_;
     limits.queues_max = 0; // those that may be made have been made
     ledger rules(loaded.rows(), limits, lease_ids_);
-    for (const postgres_step& each : *steps)
-        each.call->run(rules, true);
+    for (store_step* each = steps->front(); each != nullptr; each = each->waits.next)
+        each->run(rules, true);
     rules.flush();
     if (reading)
         co_return verdict::done; // another session ends what else is due
@@ -162,7 +161,7 @@ rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* r
 
 /// What attempt() has asked for.
 rota::task<postgres_session::verdict>
-postgres_session::prepare(verdict asked, const postgres_needs* needs, std::size_t steps) {
+postgres_session::prepare(verdict asked, const postgres_needs* needs, bool alone) {
     if (asked == verdict::end_due) {
         over_.set_deadline(until_ + step_needs); // what has been begun is not cut short
         std::size_t ended = 0;
@@ -177,7 +176,7 @@ postgres_session::prepare(verdict asked, const postgres_needs* needs, std::size_
     if (asked == verdict::make_queues) {
         for (const std::string& name : missing_) {
             const bool made = co_await make_queue(name);
-            if (!made && steps > 1)
+            if (!made && !alone)
                 throw not_together("there are too many queues");
             if (!made)
                 refused_.insert(name);
@@ -186,26 +185,32 @@ postgres_session::prepare(verdict asked, const postgres_needs* needs, std::size_
     co_return verdict::done;
 }
 
-rota::task<void> postgres_session::run(std::vector<postgres_step> steps) {
+rota::task<void> postgres_session::run(const step_line* steps) {
+    committing_ = false; // also if there is no memory to begin
+    return run_all(steps);
+}
+
+rota::task<void> postgres_session::run_all(const step_line* steps) {
     postgres_needs needs;
-    for (const postgres_step& each : steps)
-        needs.include(each.call->what(), limits_);
+    until_ = std::chrono::steady_clock::time_point::max();
+    for (const store_step* each = steps->front(); each != nullptr; each = each->waits.next) {
+        needs.include(each->what(), limits_);
+        until_ = std::min(until_, each->waits.until);
+    }
     refused_.clear();
     // A step may have been put off for long: each still gets what it needs.
-    until_ = std::chrono::steady_clock::time_point::max();
-    for (const postgres_step& each : steps)
-        until_ = std::min(until_, each.until);
     until_ = std::max(until_, std::chrono::steady_clock::now() + step_needs);
     over_.set_deadline(until_);
     co_await plan_anew();
     bool due_ended = false;
     for (int tries = 0; tries < sends_max;) {
-        verdict what = co_await guard(attempt(&steps, &needs, due_ended));
+        verdict what = co_await guard(attempt(steps, &needs, due_ended));
         if (what == verdict::done)
             break;
         if (what != verdict::conflict) {
             due_ended |= what == verdict::end_due;
-            what = co_await guard(prepare(what, &needs, steps.size()));
+            const bool alone = steps->front()->waits.next == nullptr;
+            what = co_await guard(prepare(what, &needs, alone));
         }
         if (what == verdict::conflict) {
             if (++tries == sends_max)
@@ -214,7 +219,11 @@ rota::task<void> postgres_session::run(std::vector<postgres_step> steps) {
             co_await rota::sleep_for(pause_before(tries));
         }
     }
-    co_await trim_tokens(needs.now);
+    try {
+        co_await trim_tokens(needs.now);
+    } catch (...) { // what has been done stays so whatever becomes of this
+        over_.close();
+    }
 }
 
 /// Runs a transaction. Unless it is done the connection is left without one: rolled back, or
@@ -229,8 +238,8 @@ rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict
         if (result == verdict::done)
             co_return result;
     } catch (const statement_refused& e) {
-        why = e.what();
         committing_ = committing_ && !certainly_undone(e.code());
+        why = e.what();
         if (may_try_again(e.code())) {
             result = verdict::conflict;
         } else if (needs_another_session(e.code())) {
@@ -352,26 +361,22 @@ rota::task<void> postgres_session::plan_anew() {
     (void)co_await over_.sync(); // not every engine knows it
 }
 
-/// Now and then, beside an addition. What has been done stays so whatever becomes of this.
+/// Now and then, beside an addition.
 rota::task<void> postgres_session::trim_tokens(time_ms now) {
     const auto slice = tokens_.next(std::exchange(new_tokens_, 0));
     if (!slice)
         co_return;
-    try {
-        over_.send(sql::count_tokens.name, postgres_values().add(slice->before).add(slice->rows));
-        const std::vector<postgres_result> counted = co_await over_.sync();
-        if (!counted.front().ok())
-            co_return;
-        tokens_.seen(*slice, static_cast<std::uint64_t>(counted.front().integer(0, 0)),
-                     counted.front().integer(0, 1));
-        const time_ms until = std::max(now, tokens_.beyond());
-        over_.send(sql::trim_tokens.name, postgres_values().add(until).add(token_walk::trim_rows));
-        const std::vector<postgres_result> gone = co_await over_.sync();
-        if (gone.front().ok())
-            tokens_.trimmed(until, gone.front().affected());
-    } catch (const connection_lost&) {
-    } catch (const rota::operation_cancelled&) { // is closed now
-    }
+    over_.send(sql::count_tokens.name, postgres_values().add(slice->before).add(slice->rows));
+    const std::vector<postgres_result> counted = co_await over_.sync();
+    if (!counted.front().ok())
+        co_return;
+    tokens_.seen(*slice, static_cast<std::uint64_t>(counted.front().integer(0, 0)),
+                 counted.front().integer(0, 1));
+    const time_ms until = std::max(now, tokens_.beyond());
+    over_.send(sql::trim_tokens.name, postgres_values().add(until).add(token_walk::trim_rows));
+    const std::vector<postgres_result> gone = co_await over_.sync();
+    if (gone.front().ok())
+        tokens_.trimmed(until, gone.front().affected());
 }
 
 } // namespace jobs

@@ -12,6 +12,7 @@
 
 #include "connection.hpp"
 #include "jobs/rules/ledger.hpp"
+#include "needs.hpp"
 #include "step.hpp"
 #include "table.hpp"
 #include "token_walk.hpp"
@@ -44,12 +45,16 @@ public:
     postgres_session(postgres_connection& over, store_limits limits, id_source lease_ids,
                      std::int64_t shard, token_walk& tokens, teller tell);
 
-    /// Does the steps, of one kind, and tells; done() is left to the caller. Throws, nothing having
-    /// been done: connection_lost, statement_refused, not_together, store_error; else
-    /// outcome_unknown.
-    rota::task<void> run(std::vector<postgres_step> steps);
+    /// Does the steps, of one kind, which stay there, and tells; done() is left to the caller.
+    /// Throws, nothing having been done: connection_lost, statement_refused, not_together,
+    /// store_error; else outcome_unknown. After any other exception the connection may be in the
+    /// middle of something.
+    rota::task<void> run(const step_line* steps);
+    /// After run() has thrown: whether the steps may have been done nevertheless.
+    [[nodiscard]] bool may_be_done() const noexcept { return committing_; }
 
 private:
+    rota::task<void> run_all(const step_line* steps);
     enum class verdict : std::uint8_t {
         done,
         end_due,     ///< what is due has to be ended first
@@ -58,10 +63,10 @@ private:
         conflict,    ///< others were in the way
     };
     rota::task<verdict> guard(rota::task<verdict> transaction);
-    rota::task<verdict> attempt(std::vector<postgres_step>* steps, const postgres_needs* needs,
+    rota::task<verdict> attempt(const step_line* steps, const postgres_needs* needs,
                                 bool due_ended);
     rota::task<verdict> commit(postgres_table* rows, time_ms now, bool* committing);
-    rota::task<verdict> prepare(verdict asked, const postgres_needs* needs, std::size_t steps);
+    rota::task<verdict> prepare(verdict asked, const postgres_needs* needs, bool alone);
     [[nodiscard]] std::vector<std::string> missing(const postgres_needs& needs,
                                                    const postgres_table& rows) const;
     [[nodiscard]] bool crowded(const postgres_needs& needs, const postgres_table& rows);

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
+#include <utility>
 
 #include "jobs/rules/step.hpp"
-#include "needs.hpp"
 
 namespace jobs {
 
@@ -13,22 +12,59 @@ namespace jobs {
 inline constexpr std::chrono::seconds step_limit{15};
 inline constexpr std::chrono::seconds step_needs{3};
 
-/// A step on its way through the pool, as often as it is tried.
-struct postgres_step {
-    using time_point = std::chrono::steady_clock::time_point;
+/// Steps, in order, each in one line at a time. They are linked through themselves: no memory is
+/// needed to have one wait. Thread-safety: none.
+class step_line {
+public:
+    step_line() = default;
+    step_line(step_line&& from) noexcept
+        : head_(std::exchange(from.head_, nullptr)), tail_(std::exchange(from.tail_, nullptr)) {}
+    step_line& operator=(step_line&&) = delete;
+    ~step_line() = default;
 
-    explicit postgres_step(store_step& what)
-        : call(&what), kind(kind_of(what.what())), weight(weight_of(what.what())) {}
+    [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+    /// The first; the others follow by their `waits.next`. Null: there is none.
+    [[nodiscard]] store_step* front() const noexcept { return head_; }
 
-    store_step* call;
-    step_kind kind;
-    std::size_t weight;
-    /// By when it is to be answered, whatever the server does.
-    time_point until = std::chrono::steady_clock::now() + step_limit;
-    int broken = 0; ///< how many connections have broken with it
+    void push_back(store_step& what) noexcept {
+        what.waits.next = nullptr;
+        (tail_ != nullptr ? tail_->waits.next : head_) = &what;
+        tail_ = &what;
+    }
+    /// There is one.
+    store_step& pop_front() noexcept {
+        store_step& first = *head_;
+        head_ = first.waits.next;
+        if (head_ == nullptr)
+            tail_ = nullptr;
+        return first;
+    }
+    /// All of `others` go before those that are here.
+    void push_front(step_line others) noexcept {
+        if (others.empty())
+            return;
+        others.tail_->waits.next = head_;
+        if (head_ == nullptr)
+            tail_ = others.tail_;
+        head_ = others.head_;
+    }
+    /// False: it is not here.
+    bool remove(const store_step& what) noexcept {
+        store_step* before = nullptr;
+        for (store_step* each = head_; each != nullptr; before = each, each = each->waits.next) {
+            if (each != &what)
+                continue;
+            (before != nullptr ? before->waits.next : head_) = each->waits.next;
+            if (tail_ == each)
+                tail_ = before;
+            return true;
+        }
+        return false;
+    }
 
-    /// Until when it can be begun, or tried again.
-    [[nodiscard]] time_point begins_by() const noexcept { return until - step_needs; }
+private:
+    store_step* head_ = nullptr;
+    store_step* tail_ = nullptr;
 };
 
 } // namespace jobs

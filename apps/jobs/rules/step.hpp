@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <utility>
@@ -7,6 +8,17 @@
 #include "operations.hpp"
 
 namespace jobs {
+
+class store_step;
+
+/// What a store notes of a step that waits in it: part of the step, so that it takes no memory.
+struct step_wait {
+    store_step* next = nullptr; ///< in the same line
+    /// By when it is to be answered, whatever becomes of it.
+    std::chrono::steady_clock::time_point until{};
+    int broken = 0;     ///< how many connections have broken with it
+    bool alone = false; ///< it is not to be done together with others
+};
 
 /// An operation on its way through a store: run(), perhaps several times, then done() once, after
 /// which it may be gone.
@@ -28,6 +40,8 @@ public:
     virtual void run(ledger& on, bool again) = 0;
     /// It is in force, or has not been done because of `error`.
     virtual void done(std::exception_ptr error) noexcept = 0;
+
+    step_wait waits; ///< for the store that has it
 
 protected:
     explicit store_step(operations::any what) noexcept;
