@@ -175,7 +175,7 @@ postgres_session::prepare(verdict asked, const postgres_needs* needs, bool alone
     }
     if (asked == verdict::make_queues) {
         for (const std::string& name : missing_) {
-            const bool made = co_await make_queue(name);
+            const bool made = co_await make_queue(name, alone);
             if (!made && !alone)
                 throw not_together("there are too many queues");
             if (!made)
@@ -254,6 +254,8 @@ rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict
         if (!committing_)
             throw;
         why = "this program ends";
+    } catch (const not_together&) { // its transaction has ended
+        throw;
     } catch (...) {
         over_.close();
         throw;
@@ -308,15 +310,16 @@ rota::task<std::size_t> postgres_session::end_some(time_ms now) {
 
 // --- Queues ---
 
-/// False if there are too many. Sessions that make queues take turns, so that the limit holds.
-rota::task<bool> postgres_session::make_queue(std::string name) {
+/// False if there are too many, unused ones counted unless it `may_drop` those: steps that are done
+/// together would drop each other's. Sessions that make queues take turns, so that the limit holds.
+rota::task<bool> postgres_session::make_queue(std::string name, bool may_drop) {
     over_.send(sql::begin.name);
     over_.send(sql::lock_schema.name);
     over_.send(sql::count_queues.name);
     const std::vector<postgres_result> counted = co_await over_.flush();
     require_ok(counted);
     bool room = counted.at(2).integer(0, 0) < static_cast<std::int64_t>(limits_.queues_max);
-    if (!room) {
+    if (!room && may_drop) {
         room = co_await drop_unused_queue();
     }
     if (room)

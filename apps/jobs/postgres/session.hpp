@@ -71,7 +71,7 @@ private:
                                                    const postgres_table& rows) const;
     [[nodiscard]] bool crowded(const postgres_needs& needs, const postgres_table& rows);
     rota::task<std::size_t> end_some(time_ms now);
-    rota::task<bool> make_queue(std::string name);
+    rota::task<bool> make_queue(std::string name, bool may_drop);
     rota::task<bool> drop_unused_queue();
     rota::task<void> trim_tokens(time_ms now);
     rota::task<void> plan_anew();

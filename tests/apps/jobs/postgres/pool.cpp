@@ -178,6 +178,34 @@ TEST_CASE("whichever allocation fails while two steps wait, both are answered on
     }
 }
 
+TEST_CASE("steps that cannot be done together are done each by itself, over the same connection") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    rota::io::context on({.workers = 1});
+    postgres_pool pool(on, schema.url(), {.connections = 1, .limits = {.queues_max = 2}},
+                       [](const std::vector<change>&) {});
+    addition first("1", "first");
+    addition second("1", "second"); // the last queue that there is room for
+    addition third("1", "third");
+    addition fourth("1", "fourth");
+    on.block_on(submit_limited(&pool, {&first}, -1, -1));
+    REQUIRE(first.wait());
+    const std::string backend =
+        "SELECT sum(pid) FROM pg_stat_activity WHERE application_name = 'rota-jobs' AND "
+        "pid <> pg_backend_pid() AND datname = current_database()";
+    const std::int64_t before = schema.run(backend);
+    on.block_on(submit_limited(&pool, {&second, &third, &fourth}, -1, -1));
+    for (addition* const each : {&second, &third, &fourth}) {
+        REQUIRE(each->wait());
+        CHECK(each->succeeded());
+    }
+    CHECK(second.outcome() == add_outcome::added);
+    CHECK(third.outcome() == add_outcome::too_many_queues);
+    CHECK(fourth.outcome() == add_outcome::too_many_queues);
+    CHECK(schema.run(backend) == before);
+}
+
 TEST_CASE("whichever allocation fails as a pool begins, its connections serve later") {
     if (!postgres_for_tests())
         SKIP("ROTA_TEST_POSTGRES names no database");
