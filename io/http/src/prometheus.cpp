@@ -1,41 +1,65 @@
 #include <rota/http/prometheus.hpp>
 
 #include <array>
+#include <charconv>
 #include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/router.hpp>
 
 namespace rota::http {
+namespace {
+
+std::string text_of(double value) {
+    std::array<char, 32> digits{};
+    char* const begin = digits.data();
+    const auto written =
+        std::to_chars(begin, begin + digits.size(), value, std::chars_format::general);
+    return {begin, written.ptr};
+}
+
+std::string join(std::initializer_list<std::string_view> pieces) {
+    std::string all;
+    for (const std::string_view each : pieces)
+        all += each;
+    return all;
+}
+
+std::string class_label(std::size_t i) { return join({"class=\"", std::to_string(i + 1), "xx\""}); }
+
+} // namespace
 
 void prometheus_text::metric(std::string_view name, std::string_view type, std::string_view help) {
     name_ = name;
-    text_ += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
+    text_ += join({"# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n"});
+}
+
+void prometheus_text::put(std::string_view suffix, std::string_view labels,
+                          std::string_view value) {
+    const bool some = !labels.empty();
+    text_ += join({name_, suffix, some ? "{" : "", labels, some ? "}" : "", " ", value, "\n"});
 }
 
 void prometheus_text::line(std::string_view suffix, std::string_view labels, std::uint64_t value) {
-    const bool some = !labels.empty();
-    text_ += fmt::format("{}{}{}{}{} {}\n", name_, suffix, some ? "{" : "", labels, some ? "}" : "",
-                         value);
+    put(suffix, labels, std::to_string(value));
 }
 
 void prometheus_text::line(std::string_view suffix, std::string_view labels, double value) {
-    const bool some = !labels.empty();
-    text_ += fmt::format("{}{}{}{}{} {}\n", name_, suffix, some ? "{" : "", labels, some ? "}" : "",
-                         value);
+    put(suffix, labels, text_of(value));
 }
 
 void prometheus_text::buckets(std::string_view labels, std::span<const double> upper,
                               std::span<const std::uint64_t> counts, double sum) {
-    const std::string before = labels.empty() ? "" : fmt::format("{},", labels);
+    const std::string before = labels.empty() ? "" : join({labels, ","});
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < upper.size(); ++i) {
         count += counts[i];
-        line("_bucket", fmt::format("{}le=\"{}\"", before, upper[i]), count);
+        line("_bucket", join({before, "le=\"", text_of(upper[i]), "\""}), count);
     }
     count += counts.back();
     line("_bucket", before + "le=\"+Inf\"", count);
@@ -60,17 +84,16 @@ namespace {
 
 void add_routes(prometheus_text& to, std::span<const route_metrics> routes) {
     const auto labels_of = [](const route_metrics& one) {
-        return one.of == nullptr ? R"(method="none",route="none")"
-                                 : fmt::format("method=\"{}\",route={}", to_string(one.of->method),
-                                               prometheus_text::quoted(one.of->pattern));
+        return one.of == nullptr ? std::string(R"(method="none",route="none")")
+                                 : join({"method=\"", to_string(one.of->method),
+                                         "\",route=", prometheus_text::quoted(one.of->pattern)});
     };
     const auto asked = [](const route_metrics& one) { return one.responses() != 0; };
     to.metric("rota_http_route_requests_total", "counter", "Requests answered by a route.");
     for (const route_metrics& one : routes) {
         for (std::size_t i = 0; i < one.responses_by_class.size(); ++i) {
             if (one.responses_by_class[i] != 0) {
-                to.sample(fmt::format("{},class=\"{}xx\"", labels_of(one), i + 1),
-                          one.responses_by_class[i]);
+                to.sample(join({labels_of(one), ",", class_label(i)}), one.responses_by_class[i]);
             }
         }
     }
@@ -87,7 +110,7 @@ void add_routes(prometheus_text& to, std::span<const route_metrics> routes) {
 void prometheus_text::add(const metrics_snapshot& all, std::span<const route_metrics> routes) {
     metric("rota_http_requests_total", "counter", "Requests answered.");
     for (std::size_t i = 0; i < all.responses_by_class.size(); ++i)
-        sample(fmt::format("class=\"{}xx\"", i + 1), all.responses_by_class[i]);
+        sample(class_label(i), all.responses_by_class[i]);
     struct figure {
         const char* name;
         const char* type;

@@ -56,6 +56,7 @@ public:
 private:
     void buckets(std::string_view labels, std::span<const double> upper,
                  std::span<const std::uint64_t> counts, double sum);
+    void put(std::string_view suffix, std::string_view labels, std::string_view value);
     void line(std::string_view suffix, std::string_view labels, double value);
     void line(std::string_view suffix, std::string_view labels, std::uint64_t value);
 
