@@ -415,7 +415,7 @@ private:
             return;
         }
         here().require(f.number(4) == no_error, "the server finds a fault");
-        here().require(in_.s->ending(), "the server says goodbye for no reason");
+        here().require(in_.s->ending() || said_goodbye_, "the server says goodbye for no reason");
         here().require(goaways_ > 1 || last == stream_max || said_goodbye_ || !in_.serves(),
                        "the first goodbye says what the last stream is");
         here().require(last <= last_served_, "a stream that was given up is served");
