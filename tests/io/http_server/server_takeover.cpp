@@ -147,7 +147,7 @@ TEST_CASE("a taker that has forgotten its request is served without the session"
     {
         const client one(s.address());
         one.send(ask("/alone?why") + "throw\n");
-        CHECK(one.read_all() == "<error>");
+        CHECK(one.read_all().ends_with("<error>"));
     }
     const client last(s.address());
     last.send(ask("/alone") + "here\n");
