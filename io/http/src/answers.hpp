@@ -28,8 +28,7 @@ void report(const std::exception_ptr& error, const request& req,
             const session_hooks* hooks) noexcept;
 /// Its method and path, for a report.
 [[nodiscard]] std::string name_of(const request& asked);
-/// Reports what an error page threw.
-/// The same of something else of the program's: "error page", "on_access".
+/// Reports what something else of the program's threw: "error page", "on_access".
 void report_thrown(std::string_view by, const std::exception_ptr& error,
                    const session_hooks* hooks) noexcept;
 

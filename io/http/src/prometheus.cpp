@@ -88,19 +88,17 @@ void add_routes(prometheus_text& to, std::span<const route_metrics> routes) {
                                  : join({"method=\"", to_string(one.of->method),
                                          "\",route=", prometheus_text::quoted(one.of->pattern)});
     };
-    const auto asked = [](const route_metrics& one) { return one.responses() != 0; };
     to.metric("rota_http_route_requests_total", "counter", "Requests answered by a route.");
     for (const route_metrics& one : routes) {
         for (std::size_t i = 0; i < one.responses_by_class.size(); ++i) {
-            if (one.responses_by_class[i] != 0) {
+            if (one.responses_by_class[i] != 0)
                 to.sample(join({labels_of(one), ",", class_label(i)}), one.responses_by_class[i]);
-            }
         }
     }
     to.metric("rota_http_route_seconds_total", "counter",
               "How long they took together, from head to answer.");
     for (const route_metrics& one : routes) {
-        if (asked(one))
+        if (one.responses() != 0)
             to.sample(labels_of(one), static_cast<double>(one.latency_sum_us) / 1e6);
     }
 }
