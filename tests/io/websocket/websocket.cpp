@@ -145,7 +145,6 @@ task<void> read_to_the_end(websocket* ws) {
     }
 }
 
-
 TEST_CASE("a close by another routine than the reader is not waited for longer, either") {
     io::context ctx(two_workers(each_layout()));
     websocket_options options;
