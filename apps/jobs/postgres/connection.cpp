@@ -29,6 +29,10 @@ struct free_options {
     void operator()(PQconninfoOption* o) const noexcept { PQconninfoFree(o); }
 };
 
+struct free_notification {
+    void operator()(PGnotify* n) const noexcept { PQfreemem(n); }
+};
+
 void say_nothing(void*, const PGresult*) {}
 
 /// What the options of the URL say of one, empty if nothing.
@@ -196,18 +200,17 @@ bool postgres_connection::read_results(std::vector<postgres_result>& into, bool 
             return true;
         if (PQisBusy(c) != 0)
             return false;
-        PGresult* const result = PQgetResult(c);
-        if (result == nullptr) {
+        PGresult* const next = PQgetResult(c);
+        postgres_result result(next);
+        if (next == nullptr) {
             if (!std::exchange(inside_result_, false))
                 fail("the job store's connection: " + reason());
-        } else if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
-            PQclear(result);
+        } else if (PQresultStatus(next) == PGRES_PIPELINE_SYNC) {
             return true;
         } else if (inside_result_) { // the server closes: the error follows the last result
-            PQclear(result);
             fail("the job store's connection: " + reason());
         } else {
-            into.emplace_back(result);
+            into.push_back(std::move(result));
             inside_result_ = true;
         }
         if (PQstatus(c) == CONNECTION_BAD)
@@ -276,10 +279,8 @@ rota::task<void> postgres_connection::wait_for_news(milliseconds limit) {
 
 std::vector<postgres_connection::notification> postgres_connection::take_news() {
     std::vector<notification> news;
-    while (PGnotify* const each = PQnotifies(handle())) {
+    while (const std::unique_ptr<PGnotify, free_notification> each{PQnotifies(handle())})
         news.push_back({each->extra == nullptr ? "" : each->extra});
-        PQfreemem(each);
-    }
     return news;
 }
 
