@@ -20,10 +20,13 @@ namespace rota::http {
         (void)on_.peer(); // while it can be asked
 }
 
-void responder::begin(const request_head& head, body_reader* content) {
+void responder::begin(const request_head& head, body_reader* content, bool repeated) {
     begin_account(head);
     request_.emplace(head, content, &on_);
-    router_access::resolve(place_.routes, *request_, match_);
+    if (repeated && routed_ && head.form == target_form::origin && !head.path_escaped)
+        router_access::note(*request_, match_);
+    else
+        router_access::resolve(place_.routes, *request_, match_);
     routed_ = true;
 }
 

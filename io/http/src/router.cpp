@@ -235,6 +235,10 @@ void router::resolve(request& req, route_match& found) const {
         return;
     }
     find(req.method(), request_access::prepare_path(req), found);
+    note(req, found);
+}
+
+void router::note(request& req, const route_match& found) noexcept {
     request_access::set_route(req, &found.values);
     if (found.target != nullptr)
         request_access::set_pattern(req, &found.target->pattern);

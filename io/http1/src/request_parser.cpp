@@ -14,6 +14,8 @@ namespace {
 
 /// No chunk is larger, whatever the limits allow: nobody means such a number.
 constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
+/// Longer heads are read anew: they say something else each time, most of all in cookies.
+constexpr std::size_t remembered_bytes_max = 512;
 
 } // namespace
 
@@ -49,6 +51,8 @@ void request_parser::reset() noexcept {
         trailers_.clear();
         chunk_extension_bytes_ = 0;
     }
+    repeated_ = false;
+    is_first_ = false;
     asked_ = 0;
     head_.reset();
     detail::clear_and_trim(buffer_);
@@ -159,6 +163,13 @@ bool request_parser::check_line(std::string_view line) {
 request_parser::result request_parser::feed_head(std::string_view bytes) {
     if (!buffer_.empty())
         return feed_head_buffered(bytes);
+    if (repeats(bytes)) {
+        repeated_ = true;
+        head_ = last_head_;
+        head_.base = bytes.data();
+        line_start_ = last_text_.size();
+        return {begin_content(), line_start_};
+    }
     head_.base = bytes.data();
     for (;;) {
         const std::size_t lf = bytes.find('\n', line_start_);
@@ -169,6 +180,24 @@ request_parser::result request_parser::feed_head(std::string_view bytes) {
         if (event != parse_event::need_more)
             return {event, line_start_};
     }
+}
+
+/// Whether a message begins here with the head of the last one.
+bool request_parser::repeats(std::string_view bytes) const noexcept {
+    return state_ == state::request_line && empty_lines_ == 0 && !last_text_.empty() &&
+           bytes.starts_with(last_text_);
+}
+
+/// A first message may be the only one.
+bool request_parser::is_worth_remembering() const noexcept {
+    return plain_ && !is_first_ && buffer_.empty() && empty_lines_ == 0 &&
+           line_start_ < remembered_bytes_max;
+}
+
+void request_parser::remember_head() {
+    last_text_.clear(); // until it is known what it says
+    last_head_ = head_;
+    last_text_.assign(head_.base, line_start_ + 2);
 }
 
 /// Takes over the beginning of a head whose end has not arrived.
@@ -296,8 +325,17 @@ parse_event request_parser::on_head_end(std::string_view line) {
         return fail({413, "content too large"});
     if (!plain_ && !framing_agrees(line))
         return fail({400, "ambiguous framing"});
-    if (head_.chunked) {
+    if (is_worth_remembering())
+        remember_head();
+    else
+        last_text_.clear();
+    if (head_.chunked)
         grammar_.collect(trailers_);
+    return begin_content();
+}
+
+parse_event request_parser::begin_content() noexcept {
+    if (head_.chunked) {
         state_ = state::chunk_line;
     } else if (head_.content_length > 0) {
         body_left_ = head_.content_length;

@@ -33,6 +33,9 @@ enum class parse_event : std::uint8_t {
 /// line that the whole line would not decide the same way, the result does not depend on how the
 /// bytes were cut (tested for every cut).
 ///
+/// A client that asks the same again, byte by byte, is not read again: a plain head that lies in
+/// one piece is compared with the last one first.
+///
 /// Lifetime: a head that lies in one piece in the bytes given to feed() is not copied; its views
 /// point into those bytes until keep_head() is called. Otherwise they point into the parser's own
 /// buffer, which keeps its capacity. Nothing is allocated for a small request once the buffers have
@@ -65,6 +68,8 @@ public:
     void keep_head();
 
     [[nodiscard]] const request_head& head() const noexcept { return head_; }
+    /// The head is that of the message before, byte by byte.
+    [[nodiscard]] bool repeated() const noexcept { return repeated_; }
     [[nodiscard]] std::string_view body_piece() const noexcept { return piece_; }
     [[nodiscard]] header_list trailers() const noexcept {
         return {trailer_text_.data(), trailers_};
@@ -96,6 +101,10 @@ private:
     };
 
     [[nodiscard]] result feed_head(std::string_view bytes);
+    [[nodiscard]] bool repeats(std::string_view bytes) const noexcept;
+    [[nodiscard]] bool is_worth_remembering() const noexcept;
+    void remember_head();
+    [[nodiscard]] parse_event begin_content() noexcept;
     [[nodiscard]] result feed_head_buffered(std::string_view bytes);
     [[nodiscard]] result feed_sized_body(std::string_view bytes) noexcept;
     [[nodiscard]] result feed_chunked(std::string_view bytes);
@@ -127,6 +136,10 @@ private:
     std::string shown_;         // to llhttp, in place of what it does not take
     grammar grammar_;
     request_head head_;
+    std::string last_text_;  // the last head, if it may be repeated
+    request_head last_head_; // what it said
+    bool repeated_ = false;
+    bool is_first_ = true;            // message
     std::string buffer_;              // the head, when it came in pieces or was kept
     std::size_t line_start_ = 0;      // in the head: where the current line starts
     std::uint64_t body_max_;          // of this message

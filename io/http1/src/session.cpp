@@ -239,7 +239,7 @@ bool session::becomes_http2(parse_event event) noexcept {
 bool session::answer_at_once() {
     body_.reset();
     with_ = answer_terms{.minor = head().minor, .head_only = head().method == method::head};
-    responder_.begin(head(), parser_.complete() ? nullptr : &body_);
+    responder_.begin(head(), parser_.complete() ? nullptr : &body_, parser_.repeated());
     // Chunks behind the head may have to be dropped before the answer.
     if (head().chunked || !responder_.try_answer())
         return false;

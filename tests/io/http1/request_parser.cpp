@@ -206,6 +206,100 @@ TEST_CASE("a head that lies in one piece is not copied until it is kept") {
     CHECK_FALSE(parser.head().headers().find("Hos"));
 }
 
+/// Feeds a head, and all of what follows it; whether it was taken for the one before.
+bool repeats(request_parser& parser, const std::string& bytes, std::string& seen) {
+    auto [event, consumed] = parser.feed(bytes);
+    REQUIRE(event == parse_event::head);
+    const bool result = parser.repeated();
+    test::describe_head(parser.head(), seen);
+    std::string_view rest = std::string_view(bytes).substr(consumed);
+    while (!parser.complete()) {
+        const auto [next, taken] = parser.feed(rest);
+        REQUIRE(next == parse_event::body);
+        seen += parser.body_piece();
+        rest.remove_prefix(taken);
+    }
+    parser.reset();
+    return result;
+}
+
+TEST_CASE("a request that is repeated says the same again") {
+    for (const accepted& request : good_requests) {
+        CAPTURE(request.bytes);
+        const std::string expected(request.expected);
+        const auto seen = run(request.bytes + request.bytes + request.bytes + request.bytes);
+        REQUIRE(seen.status == 0);
+        REQUIRE(seen.text == expected + expected + expected + expected);
+    }
+}
+
+TEST_CASE("only the head of the message before counts as repeated") {
+    const parser_limits limits;
+    request_parser parser(limits);
+    const std::string a = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+    const std::string b = "GET /b HTTP/1.1\r\nHost: a\r\n\r\n";
+    const std::string post = post_head + "Content-Length: 2\r\n\r\n";
+    const std::string odd = "GET /a HTTP/1.2\r\nHost: a\r\n\r\n";
+    const std::string longer =
+        "GET /a HTTP/1.1\r\nHost: a\r\nX: " + std::string(600, 'x') + "\r\n\r\n";
+    struct row {
+        std::string bytes;
+        bool repeated;
+    };
+    const std::vector<row> rows{
+        {a, false}, // the first may be the only one
+        {a, false},          {a, true},       {a, true},  {b, false},
+        {a, false},          {a, true},       {a, true},  {odd, false},
+        {a, false},          {longer, false}, {a, false}, {a, true},
+        {"\r\n" + a, false}, {a, false},      {a, true},  {post + "hi", false},
+        {post + "ho", true}, {a, false},
+    };
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        CAPTURE(i, rows[i].bytes);
+        request_parser fresh(limits);
+        std::string expected;
+        std::string seen;
+        (void)repeats(fresh, rows[i].bytes, expected);
+        CHECK(repeats(parser, rows[i].bytes, seen) == rows[i].repeated);
+        CHECK(seen == expected);
+    }
+}
+
+TEST_CASE("a repeated head is read anew where it differs in any byte, or is not all there") {
+    const std::string a = "GET /a/b?c HTTP/1.1\r\nHost: a\r\nX: yz\r\n\r\n";
+    for (std::size_t at = 0; at < a.size(); ++at) {
+        std::string other = a;
+        other[at] = static_cast<char>(other[at] ^ 1);
+        CAPTURE(other);
+        const auto alone = run(other);
+        const auto behind = run(a + a + a + other);
+        CHECK(behind.status == alone.status);
+        CHECK(std::string_view(behind.reason) == alone.reason);
+        CHECK(behind.text == run(a + a + a).text + alone.text);
+        const std::string all = a + a + a + a;
+        const std::string_view bytes = all;
+        const auto cut = run({bytes.substr(0, 3 * a.size() + at), bytes.substr(3 * a.size() + at)});
+        CHECK(cut.text == run(all).text);
+    }
+}
+
+TEST_CASE("what one message was allowed is not what its repetition is") {
+    const parser_limits limits;
+    request_parser parser(limits);
+    const std::string bytes = post_head + "Content-Length: 2\r\n\r\n";
+    std::string seen;
+    for (int i = 0; i < 3; ++i)
+        (void)repeats(parser, bytes + "hi", seen);
+    REQUIRE(parser.feed(bytes).event == parse_event::head);
+    REQUIRE(parser.repeated());
+    CHECK_FALSE(parser.limit_body(1));
+    REQUIRE(parser.feed("hi").event == parse_event::body);
+    parser.reset();
+    REQUIRE(parser.feed(bytes).event == parse_event::head);
+    REQUIRE(parser.repeated());
+    CHECK(parser.limit_body(2));
+}
+
 TEST_CASE("a parser knows whether a request has begun") {
     const parser_limits limits;
     request_parser parser(limits);

@@ -71,6 +71,44 @@ TEST_CASE("a request is answered and the connection goes on") {
           std::vector<std::string>{"GET /plain 200", "GET /hello/ann 200", "GET /plain 200"});
 }
 
+TEST_CASE("a request that is repeated goes the same way again, and another its own") {
+    router routes = usual_routes();
+    routes.not_found([](const request& r) { return response::text("no " + std::string(r.path())); })
+        .get("/pattern/{a}/{b...}", [](const request& r) {
+            return response::text(std::string(r.route()) + " " + std::string(r.param("a")) + " " +
+                                  std::string(r.param("b")));
+        });
+    session_driver s(std::move(routes));
+    const auto is = [&s](const std::string& request, const std::string& text) {
+        const std::string answer = s.exchange(request);
+        CAPTURE(request, answer);
+        CHECK(answer.substr(answer.find("\r\n\r\n") + 4) == text);
+    };
+    const std::string long_field = "X: " + std::string(600, 'x') + "\r\n";
+    const std::string whole = "POST /whole HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n";
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 4; ++i)
+            is(get_plain, "plain");
+        is(get_with("/hello/bob", long_field), "hello bob"); // which is not remembered
+        is(get_plain, "plain");
+        for (int i = 0; i < 3; ++i)
+            is(get_with("/hello/ann"), "hello ann");
+        for (int i = 0; i < 3; ++i)
+            is(get_with("/pattern/x/y/z"), "/pattern/{a}/{b...} x y/z");
+        for (int i = 0; i < 3; ++i)
+            is(get_with("/pattern/%41/%2Fz"), "/pattern/{a}/{b...} A /z");
+        for (int i = 0; i < 3; ++i)
+            is(get_with("/nowhere"), "no /nowhere");
+        is(whole + "ab", "ab");
+        is(whole + "cd", "cd");
+        is(whole + "ef", "ef");
+        for (int i = 0; i < 3; ++i)
+            is("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "");
+        for (int i = 0; i < 3; ++i)
+            is("DELETE /plain HTTP/1.1\r\nHost: a\r\n\r\n", "Method Not Allowed\n");
+    }
+}
+
 TEST_CASE("a request may come in any pieces") {
     const std::string bytes = get_with("/hello/bob", "X: y\r\n");
     for (std::size_t cut = 1; cut < bytes.size(); ++cut) {

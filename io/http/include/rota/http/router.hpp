@@ -162,6 +162,7 @@ private:
     void insert(std::unique_ptr<route> added);
     [[nodiscard]] route_match match(http::method method, std::string_view path) const;
     void resolve(request& req, route_match& found) const;
+    static void note(request& req, const route_match& found) noexcept;
     [[nodiscard]] const error_page* error_page_for(const request_head& head,
                                                    const route_match* found) const;
     void find(http::method method, std::string_view path, route_match& found) const;

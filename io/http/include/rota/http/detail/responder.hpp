@@ -42,8 +42,9 @@ public:
     responder& operator=(const responder&) = delete;
 
     /// Takes up the request that the exchange has now, and finds its route. `content` is null if
-    /// there is none to read. Both are there until end().
-    void begin(const request_head& head, body_reader* content);
+    /// there is none to read. Both are there until end(). `repeated`: the head is that of the
+    /// request before, byte by byte, and so is the way.
+    void begin(const request_head& head, body_reader* content, bool repeated = false);
     /// The same for what could not be read as a request, or is not to be: error_answer() and
     /// account() are for it then.
     void begin_unread(const request_head& head) noexcept;

@@ -16,6 +16,8 @@ struct router_access {
     static void resolve(const router& routes, request& req, route_match& found) {
         routes.resolve(req, found);
     }
+    /// Notes a way there that was found for a request with the same head.
+    static void note(request& req, const route_match& found) noexcept { router::note(req, found); }
     /// The handler to call directly if this match needs nothing else: a plain function without
     /// middleware.
     [[nodiscard]] static const handler::plain* direct(const route_match& match) noexcept {
