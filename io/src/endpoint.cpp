@@ -72,9 +72,8 @@ endpoint endpoint::ip(std::string_view address, std::uint16_t port) {
         v6.sin6_scope_id = parse_scope(whole, std::string(address.substr(percent + 1)));
         address = address.substr(0, percent);
     }
-    if (::inet_pton(AF_INET6, std::string(address).c_str(), &v6.sin6_addr) != 1) {
-        reject(whole, "neither an IPv4 nor an IPv6 address");
-    }
+    if (::inet_pton(AF_INET6, std::string(address).c_str(), &v6.sin6_addr) != 1)
+        reject(whole, "neither an IPv4 nor an IPv6 address; names of hosts are not looked up");
     v6.sin6_family = AF_INET6;
     v6.sin6_port = htons(port);
     std::memcpy(&result.storage_, &v6, sizeof v6);
@@ -109,11 +108,13 @@ endpoint endpoint::unix_path(std::string_view path) {
 endpoint endpoint::parse(std::string_view text) {
     if (text.starts_with("unix:"))
         return unix_path(text.substr(5));
+    if (text.find("://") != std::string_view::npos)
+        reject(text, "a URL; write ADDRESS:PORT, a port alone, or unix:PATH");
     const auto colon = text.rfind(':');
     const bool port_alone =
         !text.empty() && (colon == 0 || colon == std::string_view::npos) &&
         text.find_first_not_of("0123456789", colon == 0 ? 1 : 0) == std::string_view::npos;
-    if (colon == std::string_view::npos && !port_alone)
+    if ((colon == std::string_view::npos && !port_alone) || text.ends_with(']'))
         reject(text, "no port; write ADDRESS:PORT, a port alone, or unix:PATH");
     const std::string_view host = port_alone ? "127.0.0.1" : text.substr(0, colon);
     const std::string_view digits = colon == std::string_view::npos ? text : text.substr(colon + 1);

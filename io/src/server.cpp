@@ -62,6 +62,8 @@ static std::shared_ptr<server::state> checked(context& ctx, bool has_handler,
     }
     if (!has_handler)
         throw std::invalid_argument("server: no handler");
+    if (options.drain_timeout.count() < 0 || options.rest_grace.count() < 0)
+        throw std::invalid_argument("server: a time is not negative");
     return std::make_shared<server::state>(ctx, std::move(options));
 }
 

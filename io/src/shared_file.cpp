@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <limits>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -73,6 +74,8 @@ shared_file::shared_file(int fd) {
             delete held;
         }
     };
+    if (fd < 0)
+        throw std::invalid_argument("shared_file: no descriptor");
     int* held = nullptr;
     try {
         held = new int(fd);

@@ -59,7 +59,7 @@ TEST_CASE("what is no address is refused, and the message names it") {
                  "127.0.0.1:80 ", "127.0.0.1:65536", "127.0.0.1:99999999999", "127.0.0.1:0x50",
                  "1.2.3:80", "1.2.3.4.5:80", "256.0.0.1:80", "example.org:80", "::1:80", "::1",
                  "[::1]", "[::1:80", "[]:80", "[::1%]:80", "[::1%nosuchinterface0]:80", "[::g]:80",
-                 "127.0.0.1%lo:80", "unix:", "unix:@");
+                 "127.0.0.1%lo:80", "unix:", "unix:@", "http://127.0.0.1:80", "[fe80::1%lo]");
     CAPTURE(text);
     try {
         const endpoint e = endpoint::parse(text);

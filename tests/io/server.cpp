@@ -85,6 +85,8 @@ TEST_CASE("options that make no sense, and addresses that cannot be had, are ref
     CHECK_THROWS_AS(server(ctx, server::handler(), {.listen = {any}}), std::invalid_argument);
     CHECK_THROWS_AS(server(ctx, answer_lines, {.listen = {any}, .max_connections = 0}),
                     std::invalid_argument);
+    CHECK_THROWS_AS(server(ctx, answer_lines, {.listen = {any}, .drain_timeout = -1ms}),
+                    std::invalid_argument);
     const plain_listener taken;
     server s(ctx, answer_lines, {.listen = {any, taken.where()}});
     CHECK_THROWS_AS(ctx.block_on(s.run()), std::system_error);

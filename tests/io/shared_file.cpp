@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -78,6 +79,7 @@ TEST_CASE("a file is closed with its last copy") {
     shared_file none;
     CHECK(none.native_handle() == -1);
     CHECK_FALSE(none);
+    CHECK_THROWS_AS(shared_file(-1), std::invalid_argument);
     {
         const temporary_file f("abc");
         shared_file copy = f.file();

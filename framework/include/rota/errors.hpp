@@ -16,6 +16,7 @@ struct operation_cancelled : std::exception {
 /// code is std::errc::timed_out.
 struct timed_out : std::system_error {
     timed_out() : std::system_error(std::make_error_code(std::errc::timed_out)) {}
+    [[nodiscard]] const char* what() const noexcept override { return "timed out"; }
 };
 
 } // namespace rota

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,6 +57,41 @@ bool is_shortage(int error) noexcept {
     if (error == EIO || error == EOVERFLOW || error == ESTALE)
         throw http_error(500, "the file cannot be read");
     throw http_error(404, "");
+}
+
+/// Up to behind the character that begins at `at`.
+std::size_t behind_character(std::string_view text, std::size_t at) noexcept {
+    do
+        ++at;
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0U) == 0x80U);
+    return at;
+}
+
+/// Whether `text` is as `pattern` has it, in which '*' stands for anything, and '?' for a
+/// character. Takes time for each of the one, at most, times each of the other.
+bool matches(std::string_view pattern, std::string_view text) noexcept {
+    std::size_t p = 0;
+    std::size_t t = 0;
+    std::size_t star = std::string_view::npos; // the last one, and what it stands for ends before
+    std::size_t resume = 0;
+    while (t < text.size()) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            resume = t;
+        } else if (p < pattern.size() && pattern[p] == '?') {
+            ++p;
+            t = behind_character(text, t);
+        } else if (p < pattern.size() && pattern[p] == text[t]) {
+            ++p;
+            ++t;
+        } else if (star != std::string_view::npos) {
+            p = star + 1;
+            t = ++resume;
+        } else {
+            return false;
+        }
+    }
+    return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 std::string in_hex(std::uint64_t value) {
@@ -160,7 +194,7 @@ void site::describe(representation& of, const std::string& path, std::string_vie
     of.modified = modified_at(of.facts);
     of.stays = "ETag: " + entity_tag{.opaque = of.tag, .weak = !of.settled}.to_string() + "\r\n";
     for (const cache_rule& rule : options_.cache_control) {
-        if (::fnmatch(rule.pattern.c_str(), path.c_str(), 0) == 0) {
+        if (matches(rule.pattern, path)) {
             of.stays.append("Cache-Control: ").append(rule.value).append("\r\n");
             break;
         }
@@ -325,8 +359,11 @@ task<response> site::answer_directory(const request* asked, const std::string* p
     auto make = [this, path, shown, &error]() -> std::string {
         const int fd =
             root_.open(*path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, directory::effort::wait);
+        const auto look = [this, path](const std::string& name) {
+            return root_.open(*path + name, O_PATH, directory::effort::wait);
+        };
         if (fd >= 0)
-            return make_listing(fd, shown, options_.dotfiles);
+            return make_listing(fd, shown, options_.dotfiles, look);
         error = -fd;
         return {};
     };

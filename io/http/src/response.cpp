@@ -87,6 +87,9 @@ response response::stream(std::uint64_t length, body_producer producer,
 }
 
 response response::file(io::file_slice content, std::string_view content_type) {
+    const std::uint64_t size = content.facts.size;
+    if (!content.file || content.offset > size || content.size > size - content.offset)
+        throw std::invalid_argument("an answer of a file is a part of one");
     response answer;
     answer.headers_.add("Content-Type", content_type);
     answer.length_ = content.size;

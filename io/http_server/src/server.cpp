@@ -14,6 +14,7 @@
 
 #include <rota/check.hpp>
 #include <rota/http/detail/rest_memo.hpp>
+#include <rota/http/detail/sensible_limits.hpp>
 #include <rota/io/connection.hpp>
 #include <rota/io/end_signals.hpp>
 #include <rota/io/resting.hpp>
@@ -44,9 +45,9 @@ std::unique_ptr<tls_clients> secured_by(server_options& options) {
 /// What sessions use, shared with the server object, which may go before they do.
 struct session_shared {
     session_shared(router&& served, server_options& options)
-        : routes(std::move(served)), limits(options.limits), hooks(std::move(options.hooks)),
-          proxies(std::move(options.proxy_protocol)), http2(options.http2 && has_http2()),
-          metrics(&routes) {
+        : routes(std::move(served)), limits(sensible(options.limits)),
+          hooks(std::move(options.hooks)), proxies(std::move(options.proxy_protocol)),
+          http2(options.http2 && has_http2()), metrics(&routes) {
         if (!hooks.on_error) {
             hooks.on_error = [](std::string_view message) {
                 std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());

@@ -57,7 +57,9 @@ const BIO_METHOD* engine::method() {
 int engine::take(BIO* bio, char* into, int size) noexcept {
     engine& self = *static_cast<engine*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
-    if (self.left_ == 0)
+    // Text has room for one record: of what follows an empty one OpenSSL would keep the rest.
+    const bool at_end = self.reading_ && self.in_.size() != self.begun_;
+    if (self.left_ == 0 && !at_end)
         self.left_ = whole_record(self.in_);
     if (self.left_ == 0) {
         BIO_set_retry_read(bio);
@@ -107,7 +109,8 @@ engine::engine(std::shared_ptr<const snapshot> of, const std::string& host) : of
     connect();
     SSL* const ssl = ssl_.get();
     SSL_set_connect_state(ssl);
-    const std::string name = host_of(host.find(':') != host.rfind(':') ? '[' + host + ']' : host);
+    const bool bare = !host.starts_with('[') && host.find(':') != host.rfind(':');
+    const std::string name = host_of(bare ? '[' + host + ']' : host);
     if (is_address(name)) {
         require(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1, "tls: host");
         return;
@@ -173,6 +176,8 @@ engine::outcome engine::handshake(std::string_view& in, std::string& out) {
     }
     const outcome how = result == 1 ? outcome::done : step(result);
     complete_ = result == 1;
+    if (complete_)
+        note_record_size();
     in = std::exchange(in_, {});
     out_ = nullptr;
     return how;
@@ -181,11 +186,14 @@ engine::outcome engine::handshake(std::string_view& in, std::string& out) {
 engine::outcome engine::read(std::string_view& in, std::string& text, std::string& out) {
     in_ = in;
     out_ = &out;
+    reading_ = true;
     outcome how = outcome::need_record;
+    bool stands = false; // the call before has taken nothing: it has answered the record before it
     for (;;) {
         const std::size_t record = whole_record(in_);
         if (record == 0)
             break;
+        begun_ = in_.size();
         const std::size_t before = text.size();
         std::size_t got = 0;
         int result = 0;
@@ -199,11 +207,15 @@ engine::outcome engine::read(std::string_view& in, std::string& text, std::strin
             idle_records_ = 0;
         if (how != outcome::need_record)
             break;
-        if (++idle_records_ > idle_records_max) {
+        const bool stood = std::exchange(stands, in_.size() == begun_);
+        if (stands && stood)
+            break;
+        if (!stands && ++idle_records_ > idle_records_max) {
             how = fail(failure::kind::protocol, "records without end that bring nothing");
             break;
         }
     }
+    reading_ = false;
     in = std::exchange(in_, {});
     out_ = nullptr;
     return how;
@@ -233,12 +245,20 @@ void engine::close(std::string& out) {
     out_ = nullptr;
 }
 
-std::size_t engine::bytes_max(std::size_t text) noexcept {
+/// A client may have asked for shorter ones (RFC 6066 section 4).
+void engine::note_record_size() noexcept {
+    const SSL_SESSION* const agreed = SSL_get0_session(ssl_.get());
+    const unsigned asked = agreed != nullptr ? SSL_SESSION_get_max_fragment_length(agreed) : 0;
+    if (asked >= TLSEXT_max_fragment_length_512 && asked <= TLSEXT_max_fragment_length_4096)
+        text_of_record_ = static_cast<std::uint16_t>(256U << asked);
+}
+
+std::size_t engine::bytes_max(std::size_t text) const noexcept {
     // Header, explicit nonce, tag, type.
     constexpr std::size_t around = header_bytes + 8 + 16 + 1;
     // New keys that were asked for go before it.
     constexpr std::size_t before = 64;
-    return text + (text / text_of_record_max + 1) * around + before;
+    return text + (text / text_of_record_ + 1) * around + before;
 }
 
 bool engine::heavy() const noexcept {

@@ -45,8 +45,8 @@ public:
     /// Appends close_notify, if the handshake is complete and nothing has failed.
     void close(std::string& out);
 
-    /// What `text` becomes has at most so many bytes.
-    [[nodiscard]] static std::size_t bytes_max(std::size_t text) noexcept;
+    /// What `text` becomes has at most so many bytes, once the handshake is complete.
+    [[nodiscard]] std::size_t bytes_max(std::size_t text) const noexcept;
     /// Whether the next step of the handshake is a heavy one: the use of a private key or the check
     /// of a certificate.
     [[nodiscard]] bool heavy() const noexcept;
@@ -67,13 +67,17 @@ private:
     static long control(BIO* bio, int what, long number, void* at) noexcept;
 
     void connect();
+    void note_record_size() noexcept;
     [[nodiscard]] outcome step(int result);
     [[nodiscard]] outcome fail(failure::kind of, std::string text);
 
     std::shared_ptr<const snapshot> of_;
     ssl_ptr ssl_;
-    std::string_view in_;        // in a call
-    std::size_t left_ = 0;       // of the record that is being taken
+    std::string_view in_;   // in a call
+    std::size_t left_ = 0;  // of the record that is being taken
+    std::size_t begun_ = 0; // in_.size() at the beginning of a step of read()
+    bool reading_ = false;  // in read()
+    std::uint16_t text_of_record_ = 16'384;
     std::string* out_ = nullptr; // in a call
     std::string text_;
     failure::kind kind_ = failure::kind::protocol;

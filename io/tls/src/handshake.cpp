@@ -41,6 +41,16 @@ task<void> stream::state::first_record(deadline until) {
         co_await arrive(until);
 }
 
+/// What is not sent makes no sense of all that would follow.
+task<void> stream::state::send_step(std::string records, deadline until) {
+    try {
+        co_await inner.write_owned(std::move(records), until);
+    } catch (...) {
+        lost = true;
+        throw;
+    }
+}
+
 task<void> stream::state::shake_hands(deadline until, worker* home) {
     bool waits = tls.server(); // a client begins
     bool first = true;
@@ -71,7 +81,7 @@ task<void> stream::state::shake_hands(deadline until, worker* home) {
             throw_failure();
         }
         if (!step.out.empty())
-            co_await inner.write_owned(std::move(step.out), until);
+            co_await send_step(std::move(step.out), until);
         first = first && !waits;
         waits = true;
     }
@@ -99,7 +109,7 @@ task<void> stream::handshake(deadline until) {
         if (!crowded)
             throw;
     }
-    if (crowded && !s.tls.complete())
+    if (crowded)
         throw failure(failure::kind::crowded, "given up for newer handshakes");
 }
 

@@ -80,7 +80,7 @@ struct stream_parts {
             const std::string_view slice = all.rest.substr(0, slice_bytes);
             if (!slice.empty()) {
                 std::string records;
-                records.reserve(engine::bytes_max(slice.size()));
+                records.reserve(s->tls.bytes_max(slice.size()));
                 if (!s->tls.write(slice, records)) {
                     s->failed = true;
                     s->throw_failure();
@@ -164,17 +164,17 @@ task<void> stream::write_owned(std::string bytes, deadline until) {
 
 bool stream::has_room(std::size_t bytes) const noexcept {
     return state_->writable() && state_->owed.empty() &&
-           state_->inner.has_room(engine::bytes_max(bytes));
+           state_->inner.has_room(state_->tls.bytes_max(bytes));
 }
 
 bool stream::try_write(std::string_view bytes) {
     state& s = *state_;
-    if (!s.writable() || !s.settle() || !s.inner.has_room(engine::bytes_max(bytes.size())))
+    if (!s.writable() || !s.settle() || !s.inner.has_room(s.tls.bytes_max(bytes.size())))
         return false;
     if (bytes.empty())
         return true;
     std::string& records = records_of_thread();
-    records.reserve(engine::bytes_max(bytes.size()));
+    records.reserve(s.tls.bytes_max(bytes.size()));
     if (!s.tls.write(bytes, records)) {
         s.failed = true;
         return false;

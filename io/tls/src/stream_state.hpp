@@ -37,6 +37,7 @@ struct stream::state {
 
     // -- beginning
     [[nodiscard]] task<void> shake_hands(deadline until, worker* home);
+    [[nodiscard]] task<void> send_step(std::string records, deadline until);
     [[nodiscard]] task<void> first_record(deadline until);
 
     // -- reading

@@ -107,10 +107,12 @@ private:
 
 deflate_choice choose_deflate(std::string_view list, const websocket_deflate& may) {
     std::optional<offer> chosen;
+    bool any = false;
     while (!list.empty()) {
         std::string_view extension = fields::next_part(list, ',');
         if (extension.empty()) // of a list, these are passed over (RFC 9110 section 5.6.1)
             continue;
+        any = true;
         const bool ends_open = extension.back() == ';';
         const std::string_view name = fields::next_part(extension, ';');
         if (!fields::is_token(name) || ends_open)
@@ -125,6 +127,8 @@ deflate_choice choose_deflate(std::string_view list, const websocket_deflate& ma
         if (!chosen && name == "permessage-deflate" && one.acceptable())
             chosen = one;
     }
+    if (!any)
+        return {.malformed = true};
     return chosen ? chosen->accepted(may) : deflate_choice{};
 }
 

@@ -77,18 +77,30 @@ response refuse(int status, std::string why) {
     return answer;
 }
 
-std::string choose_subprotocol(const request& asked, const websocket_options& options) {
-    const std::optional<std::string> offered =
+/// Empty for none of ours; nothing if what the client offers is no list of tokens (RFC 6455 section
+/// 4.3).
+std::optional<std::string> choose_subprotocol(const request& asked,
+                                              const websocket_options& options) {
+    const std::optional<std::string> field =
         fields::joined(asked.headers(), "Sec-WebSocket-Protocol");
-    if (!offered)
-        return {};
-    for (const std::string& mine : options.subprotocols) {
-        for (std::string_view rest = *offered; !rest.empty();) {
-            if (fields::next_list_item(rest) == mine)
-                return mine;
-        }
+    if (!field)
+        return "";
+    std::vector<std::string_view> offered;
+    for (std::string_view rest = *field; !rest.empty();) {
+        const std::string_view item = fields::next_part(rest, ',');
+        if (item.empty()) // passed over (RFC 9110 section 5.6.1.2)
+            continue;
+        if (!fields::is_token(item))
+            return std::nullopt;
+        offered.push_back(item);
     }
-    return {};
+    if (offered.empty())
+        return std::nullopt;
+    for (const std::string& mine : options.subprotocols) {
+        if (std::ranges::find(offered, mine) != offered.end())
+            return mine;
+    }
+    return "";
 }
 
 /// What is wrong with the fields that make it a handshake.
@@ -137,7 +149,10 @@ std::variant<agreement, response> shake_hands(const request& asked,
             made.extensions = std::move(chosen.answer);
         }
     }
-    made.terms.subprotocol = choose_subprotocol(asked, options);
+    std::optional<std::string> subprotocol = choose_subprotocol(asked, options);
+    if (!subprotocol)
+        return refuse(400, "Sec-WebSocket-Protocol is malformed");
+    made.terms.subprotocol = *std::move(subprotocol);
     made.accept = accept_of(*only(asked, "Sec-WebSocket-Key"));
     return made;
 }

@@ -1,6 +1,8 @@
 #include <rota/http/handler.hpp>
 
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -35,6 +37,13 @@ TEST_CASE("a handler may have any of the shapes") {
     CHECK(handler(free_function).as_plain() != nullptr);
     CHECK(handler([] { return response(); }).as_plain() != nullptr);
     CHECK(handler(free_coroutine).as_plain() == nullptr);
+}
+
+TEST_CASE("what is empty is no handler") {
+    CHECK_THROWS_AS(handler(std::function<response()>()), std::invalid_argument);
+    CHECK_THROWS_AS(handler(std::function<task<response>(request&)>()), std::invalid_argument);
+    CHECK_THROWS_AS(handler(handler::whole_body()), std::invalid_argument);
+    CHECK_THROWS_AS(handler(static_cast<response (*)()>(nullptr)), std::invalid_argument);
 }
 
 TEST_CASE("a handler keeps what it captures, also what only moves") {

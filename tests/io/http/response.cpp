@@ -45,6 +45,10 @@ TEST_CASE("the content of a file is elsewhere") {
     CHECK(second.streamed());
     CHECK(second.length() == 4);
     CHECK_THROWS_AS(response::file(file.slice(), "a\nb"), std::invalid_argument);
+    CHECK(response::file(file.slice(10, 0), "text/plain").length() == 0);
+    CHECK_THROWS_AS(response::file(file.slice(3, 8), "text/plain"), std::invalid_argument);
+    CHECK_THROWS_AS(response::file(file.slice(11, 0), "text/plain"), std::invalid_argument);
+    CHECK_THROWS_AS(response::file({}, "text/plain"), std::invalid_argument);
 }
 
 TEST_CASE("content is shared without a copy") {

@@ -66,7 +66,7 @@ TEST_CASE("two engines agree, and text takes as many bytes as was said at most")
     for (const std::size_t size : {1, 16'384, 16'385, 70'000}) {
         std::string records;
         REQUIRE(both.client.write(std::string(size, 'x'), records));
-        CHECK(records.size() <= engine::bytes_max(size));
+        CHECK(records.size() <= both.client.bytes_max(size));
         std::string_view in = records;
         std::string text;
         std::string out;
@@ -126,6 +126,40 @@ TEST_CASE("the response that is stapled is about the certificate that is shown")
                 CHECK(came.empty());
             else
                 CHECK((came == read_file(made(rsa ? "a_rsa.ocsp" : "a.ocsp"))));
+        }
+    }
+}
+
+TEST_CASE("records that have no text keep nothing of the next") {
+    pair both;
+    both.agree();
+    SSL* const client = const_cast<SSL*>(both.client.ssl()); // NOLINT: to do what clients may
+    std::string records;
+    for (int i = 0; i < 3; ++i) {
+        REQUIRE(SSL_key_update(client, SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+        REQUIRE(both.client.write(std::string(200, static_cast<char>('a' + i)), records));
+    }
+    std::string_view in = records;
+    std::string text;
+    std::string out;
+    for (int i = 0; i < 3; ++i)
+        CHECK(both.server.read(in, text, out) == outcome::done);
+    CHECK(in.empty());
+    CHECK(text == std::string(200, 'a') + std::string(200, 'b') + std::string(200, 'c'));
+    CHECK(SSL_pending(both.server.ssl()) == 0);
+}
+
+TEST_CASE("records are as short as a client wants them, and their bytes are counted so") {
+    for (const unsigned asked : {1U, 2U, 3U, 4U}) {
+        pair both;
+        SSL* const client = const_cast<SSL*>(both.client.ssl()); // NOLINT
+        REQUIRE(SSL_set_tlsext_max_fragment_length(client, static_cast<std::uint8_t>(asked)) == 1);
+        both.agree();
+        for (const std::size_t size : {1, 511, 512, 513, 4'096, 16'384, 70'000}) {
+            std::string records;
+            REQUIRE(both.server.write(std::string(size, 'x'), records));
+            CHECK(records.size() <= both.server.bytes_max(size));
+            CHECK(whole_record(records) <= (256U << asked) + 64);
         }
     }
 }

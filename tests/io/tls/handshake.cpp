@@ -91,6 +91,30 @@ TEST_CASE("of too many at once the oldest is given up for the newest") {
     CHECK_FALSE(all[1]->routine->error()); // it was asked to
 }
 
+TEST_CASE("a handshake whose last records were not sent is none") {
+    server_options options = sample_server();
+    options.handshakes_max = 1;
+    context server(options);
+    context client(sample_client());
+    both_ends ends(server, client, "b.test");
+    ends.start({}, {});
+    ends.scheduler.run();
+    ends.server_pipe.deliver(ends.client_pipe.take());
+    ends.scheduler.run();
+    ends.client_pipe.deliver(ends.server_pipe.take());
+    ends.scheduler.run();
+    ends.server_pipe.hold_writes();
+    ends.server_pipe.deliver(ends.client_pipe.take());
+    ends.scheduler.run();
+    REQUIRE(ends.server_routine->state() != rota::routine_state::stopped);
+    waiting_client newer(server);
+    newer.routine = ends.scheduler.spawn(newer.tls->handshake(), {.name = "newer"});
+    ends.scheduler.run();
+    CHECK(both_ends::failure_of(ends.server_routine) == failure::kind::crowded);
+    newer.routine->request_stop();
+    ends.scheduler.run();
+}
+
 TEST_CASE("the peer is told why it is refused") {
     context server(sample_server());
     client_options how = sample_client();

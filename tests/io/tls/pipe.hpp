@@ -41,6 +41,8 @@ public:
     }
     [[nodiscard]] std::size_t waiting() const noexcept { return written_.size(); }
     void set_room(std::size_t bytes) noexcept { room_ = bytes; }
+    /// Whoever writes waits, with nothing written.
+    void hold_writes() noexcept { held_ = true; }
     [[nodiscard]] bool write_ended() const noexcept { return write_ended_; }
     [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
@@ -122,6 +124,8 @@ private:
         const std::stop_token stop = co_await current_stop_token;
         if (stop.stop_requested())
             throw operation_cancelled();
+        while (held_)
+            co_await wait(taken_, until);
         check();
         if (until) {
             while (written_.size() > room_ && !aborted_)
@@ -140,6 +144,7 @@ private:
     std::string later_;
     std::string written_;
     std::size_t room_ = std::numeric_limits<std::size_t>::max();
+    bool held_ = false;
     bool finished_ = false;
     bool aborted_ = false;
     bool write_ended_ = false;

@@ -70,6 +70,13 @@ TEST_CASE("handshakes") {
     CHECK(chosen("Sec-WebSocket-Protocol: CHAT, x\r\n").empty());
 
     CHECK(status("/", "Sec-WebSocket-Extensions: permessage-deflate; ;\r\n") == "400");
+    for (const std::string_view none : {"", " , ,"}) {
+        CHECK(status("/", "Sec-WebSocket-Extensions:" + std::string(none) + "\r\n") == "400");
+        CHECK(status("/", "Sec-WebSocket-Protocol:" + std::string(none) + "\r\n") == "400");
+    }
+    for (const std::string_view odd : {"chat v2", "a b, chat", "(x), chat", "\"chat\"", "chat;v=2"})
+        CHECK(status("/", "Sec-WebSocket-Protocol: " + std::string(odd) + "\r\n") == "400");
+    CHECK(status("/", "Sec-WebSocket-Protocol: , chat,,\r\n") == "101");
     const std::string head = answer_to(
         s.address(), handshake("/", "Sec-WebSocket-Extensions: x, permessage-deflate\r\n"));
     CHECK(head.contains("Sec-WebSocket-Extensions: permessage-deflate\r\n") ==

@@ -35,7 +35,7 @@ public:
     /// None.
     shared_file() noexcept = default;
     /// Takes `fd` over, a regular file that is open for reading; closes it if it throws
-    /// std::bad_alloc.
+    /// std::bad_alloc. Throws std::invalid_argument if it is negative.
     explicit shared_file(int fd);
 
     /// -1 for none. Neither close it nor move its position.

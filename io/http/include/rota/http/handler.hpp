@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -47,6 +48,10 @@ private:
 
     template <class Function>
     static shape wrap(Function&& function) {
+        if constexpr (requires { static_cast<bool>(function == nullptr); }) {
+            if (function == nullptr)
+                throw std::invalid_argument("a handler is a function, not an empty one");
+        }
         using stored = const std::decay_t<Function>&;
         if constexpr (std::is_invocable_r_v<task<response>, stored, request&>) {
             return coroutine(std::forward<Function>(function));

@@ -20,9 +20,10 @@ public:
     context(context&&) noexcept;
     context& operator=(context&&) noexcept;
 
-    /// Reads the files again, for the connections to come; sessions stay resumable, unless those
-    /// for which the client CA has changed. Throws as the constructor does; then nothing has
-    /// changed. Blocks for as long as files do.
+    /// Reads the files again, for the connections to come; tickets stay good, unless the client CA
+    /// has changed. Sessions that the server keeps itself, for clients of TLS 1.2 without tickets,
+    /// are forgotten. Throws as the constructor does; then nothing has changed. Blocks for as long
+    /// as files do.
     void reload();
 
     /// The names that its certificates are for, in the order of the certificates.

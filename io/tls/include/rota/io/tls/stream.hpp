@@ -80,7 +80,7 @@ public:
     [[nodiscard]] std::string_view cipher() const noexcept;
     /// By ALPN; empty if the client offered nothing, or nothing was to be chosen from.
     [[nodiscard]] std::string_view protocol() const noexcept;
-    /// The host that the client has named (SNI), in lower case; empty if none.
+    /// The host that the client has named (SNI), as it has written it; empty if none.
     [[nodiscard]] std::string_view server_name() const noexcept;
     [[nodiscard]] bool resumed() const noexcept;
     /// Of the peer; nothing if it has presented none. Verified, whenever there is one.

@@ -1,0 +1,36 @@
+#include <rota/http/detail/sensible_limits.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace rota::http {
+
+server_limits sensible(server_limits limits) {
+    const auto require = [](bool holds, const char* what) {
+        if (!holds)
+            throw std::invalid_argument(std::string("limits: ") + what);
+    };
+    const parser_limits& head = limits.parser;
+    require(head.request_line_bytes_max != 0 && head.head_bytes_max != 0,
+            "request_line_bytes_max and head_bytes_max must be at least 1");
+    constexpr server_limits::milliseconds ever = std::chrono::hours(24 * 365 * 10);
+    for (server_limits::milliseconds* const each :
+         {&limits.header_timeout, &limits.idle_timeout, &limits.rest_after, &limits.drain_grace,
+          &limits.body_timeout, &limits.body_grace, &limits.send_timeout, &limits.linger_timeout}) {
+        require(each->count() >= 0, "a time must not be negative");
+        *each = std::min(*each, ever);
+    }
+    const http2_limits& http2 = limits.http2;
+    constexpr std::uint32_t window_min = 65'535;
+    constexpr std::uint32_t window_max = 0x7fff'ffff; // RFC 9113 section 6.9.1
+    require(http2.streams_max != 0, "http2.streams_max must be at least 1");
+    for (const std::uint32_t each : {http2.stream_window_bytes, http2.connection_window_bytes})
+        require(each >= window_min && each <= window_max,
+                "a window of HTTP/2 must have from 65,535 bytes to 2 GiB");
+    return limits;
+}
+
+} // namespace rota::http
