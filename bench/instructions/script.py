@@ -28,12 +28,20 @@ class Case:
     connections: int = 1
     depth: int = 1
     turns: int = 1000  # that the long run has more than the short one
+    other: bytes | None = None  # asks every other time, with an answer as long
     close: bool = False
     slack: float | None = None  # how far it may be above the baseline, if not as all others
 
     @property
     def requests_per_turn(self):
         return self.connections * self.depth
+
+    @property
+    def piece(self):
+        """What a connection sends in a turn."""
+        if self.other is None:
+            return self.request * self.depth
+        return (self.request + self.other) * (self.depth // 2)
 
 
 def get(path, fields=""):
@@ -51,6 +59,9 @@ CASES = (
     Case("plaintext, 16 connections", get("/plaintext"), connections=16, turns=100, slack=0.15),
     # A routine's turn has a time, which is over earlier in a batch the slower valgrind gets on.
     Case("plaintext, 16 requests deep", get("/plaintext"), depth=16, turns=200, slack=0.15),
+    # A head is compared with the one before it: these are read.
+    Case("plaintext, no two alike", get("/plaintext"), other=get("/plaintext?"), depth=16, turns=200,
+         slack=0.15),
     Case("json", get("/json")),
     Case("echo of 1 KiB", post("/echo", b"x" * 1024)),
     Case("connection per request", get("/plaintext", "Connection: close\r\n"), close=True),
@@ -142,7 +153,7 @@ def play(case, pid, port, turns):
         if len(lengths) != 1:
             raise InstructionsError(f"{case.name}: answers of different lengths")
         length = lengths.pop() * case.depth
-        batch = case.request * case.depth
+        batch = case.piece
         together = stopped if case.connections > 1 else lambda _: contextlib.nullcontext()
         for _ in range(turns):
             wait_until(pid, "S")  # else it depends on the clock who finds the next request

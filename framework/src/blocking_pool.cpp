@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include <sys/resource.h>
@@ -10,7 +11,7 @@ namespace rota {
 
 blocking_pool::blocking_pool(std::size_t threads_max, int nice)
     : threads_max_(std::max<std::size_t>(threads_max, 1)),
-      nice_(nice == 0 ? 0 : ::getpriority(PRIO_PROCESS, 0) + nice) {
+      nice_(nice == 0 ? std::nullopt : std::optional(::getpriority(PRIO_PROCESS, 0) + nice)) {
     threads_.reserve(threads_max_);
 }
 
@@ -55,8 +56,8 @@ bool blocking_pool::withdraw(job& j) noexcept {
 
 void blocking_pool::serve() {
     // Of this thread alone, on Linux; if it may not be that nice, it goes on as it is.
-    if (nice_ != 0)
-        ::setpriority(PRIO_PROCESS, 0, nice_);
+    if (nice_)
+        ::setpriority(PRIO_PROCESS, 0, *nice_);
     std::unique_lock guard(lock_);
     for (;;) {
         ++idle_;

@@ -209,7 +209,8 @@ void executor::report(const routine& r, std::exception_ptr error) const noexcept
     try {
         on_error_(r, std::move(error));
     } catch (...) {
-        std::fprintf(stderr, "rota: the error handler threw for routine %s\n", r.name().c_str());
+        std::fprintf(stderr, "rota: the error handler threw for routine %s#%llu\n",
+                     r.name().c_str(), static_cast<unsigned long long>(r.id()));
     }
 }
 

@@ -78,7 +78,7 @@ run_status inline_scheduler::run() {
     return idle_status();
 }
 
-run_status inline_scheduler::advance(std::chrono::steady_clock::duration length) {
+run_status inline_scheduler::advance(time_span length) {
     const auto target = deadline_after(time_.now(), length);
     run_until_idle();
     while (worker_.timers().next() <= target && worker_.timers().armed() != 0) {

@@ -31,7 +31,10 @@ std::size_t most_workers_wanted(const runtime_options& options) noexcept {
     return options.workers_max == 0 ? workers_wanted(options) : options.workers_max;
 }
 
-std::size_t blocking_threads_wanted(const runtime_options& options) noexcept {
+std::size_t blocking_threads_wanted(const runtime_options& options) {
+    constexpr std::size_t most = 65'536;
+    if (options.blocking_threads > most)
+        throw std::invalid_argument("runtime: blocking_threads is more than 65,536");
     if (options.blocking_threads != 0)
         return options.blocking_threads;
     return std::max<std::size_t>(16,
@@ -216,12 +219,21 @@ void runtime::join() {
     registry_.wait_empty();
 }
 
+void runtime::refuse_own_thread(const char* what) const {
+    const worker* const here = worker::current();
+    if (here != nullptr && worker_at(here->index()) == here) {
+        throw std::logic_error(std::string("rota: ") + what +
+                               " would wait for the worker whose thread it is called on");
+    }
+}
+
 void runtime::stop() {
+    refuse_own_thread("stop()");
     const std::lock_guard one_at_a_time(stop_lock_);
     registry_.request_stop_all(); // and whatever is spawned from now on
     try {
-        start(); // what was spawned but never started must run, if only to end
-    } catch (const std::system_error&) { // no threads to be had
+        start();                      // what was spawned but never started must run, if only to end
+    } catch (const std::exception&) { // no threads to be had, or no memory
         if (registry_.size() != 0)
             throw;
     }

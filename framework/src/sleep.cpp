@@ -10,7 +10,7 @@ task<void> sleep_until(std::chrono::steady_clock::time_point when, std::source_l
     co_await wait;
 }
 
-task<void> sleep_for(std::chrono::steady_clock::duration length, std::source_location where) {
+task<void> sleep_for(time_span length, std::source_location where) {
     routine& self = co_await current_routine;
     sleep_awaiter wait(deadline_after(self.home().now(), length), where);
     co_await wait;

@@ -100,7 +100,7 @@ void stall_watch::run() {
             std::min(std::chrono::duration_cast<milliseconds>(now - before), 2 * tick);
         before = now;
         idle = look(passed) ? milliseconds{} : idle + passed;
-        if (options_.on_tick && options_.on_tick())
+        if (tick_does_something())
             idle = milliseconds{};
         if (idle >= doze_after) {
             doze();
@@ -129,10 +129,21 @@ bool stall_watch::look(milliseconds passed) {
     }
     bool awake = false;
     for (watched& w : watched_) {
-        look_at(w, passed);
+        try {
+            look_at(w, passed);
+        } catch (...) { // no memory to tell of it, or what is told throws: it looks again
+        }
         awake = w.who->awake() || awake;
     }
     return awake;
+}
+
+bool stall_watch::tick_does_something() {
+    try {
+        return options_.on_tick && options_.on_tick();
+    } catch (...) { // it may do better at the next one
+        return true;
+    }
 }
 
 void stall_watch::look_at(watched& w, milliseconds passed) {

@@ -81,11 +81,11 @@ task_group::~task_group() {
 }
 
 void task_group::start(task<void> body, std::string name) noexcept {
+    ++running_;
     try {
         if (name.empty()) {
             name = owner_.name() + "/child";
         }
-        ++running_;
         assignment place(owner_.home());
         (void)owner_.owner().start(
             routine_ptr::adopt(*new child(*this, std::move(name), std::move(body))),

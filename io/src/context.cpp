@@ -18,6 +18,7 @@
 #include <rota/detail/parker.hpp>
 #include <rota/io/detail/log.hpp>
 #include <rota/stall_watch.hpp>
+#include <rota/time_span.hpp>
 
 #include "access.hpp"
 #include "parts.hpp"
@@ -98,6 +99,14 @@ void validate(const reactor_options& o) {
             "low_water_bytes must not be above high_water_bytes");
     require(o.inline_budget.count() >= 0, "inline_budget must not be negative");
     require(o.linger.count() >= 0, "linger must not be negative");
+    require(o.receive_buffers * o.receive_buffer_bytes <= std::size_t{1} << 34,
+            "receive_buffers of receive_buffer_bytes must not be more than 16 GiB");
+}
+
+context_options checked(context_options o) {
+    validate(o.reactor);
+    o.reactor.linger = at_most_ten_years(o.reactor.linger);
+    return o;
 }
 
 } // namespace
@@ -158,8 +167,7 @@ std::unique_ptr<context::parts> context::parts::on_kernel(const context_options&
 }
 
 context::parts::parts(const context_options& given, backend_kind kind, backend_source from)
-    : options(given), backend(kind), source(std::move(from)) {
-    validate(options.reactor);
+    : options(checked(given)), backend(kind), source(std::move(from)) {
     runtime_options for_workers{.workers = options.workers,
                                 .workers_max = options.workers_max,
                                 .batch_size = options.batch_size,
@@ -370,6 +378,8 @@ worker_io& context_access::io_of(context& ctx, const worker& w) noexcept {
 }
 
 void context::stop() {
+    parts_->workers->refuse_own_thread("stop()");
+    const std::lock_guard one_at_a_time(parts_->stop_lock);
     if (parts_->stopped.exchange(true))
         return;
     // Connections hold a place on their worker until their descriptor is closed, so a worker's

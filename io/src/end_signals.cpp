@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <rota/time_span.hpp>
+
 namespace rota::io {
 namespace {
 
@@ -92,7 +94,7 @@ end_signals::blocked::~blocked() {
 }
 
 end_signals::end_signals(std::chrono::milliseconds drain_timeout)
-    : drain_timeout_(drain_timeout),
+    : drain_timeout_(at_most_ten_years(drain_timeout)),
       thread_([this](const std::stop_token& ending) { listen(ending); }) {
     signal_thread.wait(0);
     handed_on_.emplace(blocked_.set());

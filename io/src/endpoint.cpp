@@ -84,7 +84,7 @@ endpoint endpoint::ip(std::string_view address, std::uint16_t port) {
 endpoint endpoint::unix_path(std::string_view path) {
     sockaddr_un un{};
     if (path.empty())
-        reject(path, "the path of a Unix socket is empty");
+        reject("unix:", "the path of a Unix socket is empty");
     // A path ends with a NUL; an abstract name begins with one and has none at its end.
     const bool abstract = path.front() == '@';
     if (path == "@")

@@ -129,7 +129,7 @@ private:
         case op_kind::receive:
             return EPOLLIN | EPOLLRDHUP;
         case op_kind::poll:
-            return op.poll_events;
+            return op.poll_events != 0 ? op.poll_events : EPOLLERR; // which comes unasked for
         case op_kind::connect:
             return EPOLLOUT;
         }

@@ -143,13 +143,14 @@ struct listener::core final : operation, handle_core {
         while (!retry.armed() && in_a_row < accepts_in_a_row) {
             const int client = ::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
             if (client >= 0) {
-                trouble = 0;
                 ++in_a_row;
                 return accepted_socket(client);
             }
             const int error = errno;
-            if (error == EAGAIN)
+            if (error == EAGAIN) { // nobody waits any more
+                trouble = 0;
                 break;
+            }
             if (!is_of_one_client(error))
                 pause(error);
         }

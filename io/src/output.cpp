@@ -35,14 +35,17 @@ output::writable_op::writable_op(output& o, worker& owner) noexcept
     poll_events = POLLOUT;
 }
 
-void output::writable_op::complete(std::int32_t, std::uint32_t flags) noexcept {
+void output::writable_op::complete(std::int32_t result, std::uint32_t flags) noexcept {
     if ((flags & completion_flags::cancel_seen) != 0) {
         out.cancel_pending_ = false;
         out.owner_.output_settled(); // the output may be gone now
         return;
     }
     // Writable, or the socket has failed and the next send will say how.
-    out.sender_.enqueue(out, 0);
+    if (result >= 0 || result == -ECANCELED)
+        out.sender_.enqueue(out, 0);
+    else // it cannot be waited for now, as for want of memory
+        out.home().timers().arm(out.retry_, out.home().turn_time() + retry_after);
 }
 
 output::output(worker& home, write_side& sender, read_side& poller, output_limits limits,

@@ -48,6 +48,7 @@ struct context::parts {
     /// The last one receives; those before it are stuck in a handler, or have ended.
     std::list<receiver> receivers;
     std::atomic<bool> stopping{false};
+    std::mutex stop_lock; // held throughout context::stop()
     std::atomic<bool> stopped{false};
 
 private:

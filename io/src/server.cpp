@@ -9,6 +9,7 @@
 #include <rota/io/detail/log.hpp>
 #include <rota/join.hpp>
 #include <rota/linked_stop.hpp>
+#include <rota/time_span.hpp>
 #include <rota/with_timeout.hpp>
 #include <rota/yield.hpp>
 
@@ -62,8 +63,11 @@ static std::shared_ptr<server::state> checked(context& ctx, bool has_handler,
     }
     if (!has_handler)
         throw std::invalid_argument("server: no handler");
-    if (options.drain_timeout.count() < 0 || options.rest_grace.count() < 0)
-        throw std::invalid_argument("server: a time is not negative");
+    for (std::chrono::milliseconds* const each : {&options.drain_timeout, &options.rest_grace}) {
+        if (each->count() < 0)
+            throw std::invalid_argument("server: a time is not negative");
+        *each = at_most_ten_years(*each);
+    }
     return std::make_shared<server::state>(ctx, std::move(options));
 }
 
@@ -101,6 +105,8 @@ std::size_t server::connections() const noexcept {
 
 std::vector<endpoint> server::listening() const {
     std::unique_lock guard(state_->lock);
+    if (!state_->bound)
+        state_->ctx.workers().refuse_own_thread("listening()");
     state_->settled.wait(guard, [this] { return state_->bound.has_value(); });
     return *state_->bound;
 }
@@ -112,9 +118,9 @@ void server::attach_task(task<void> body, attach_options options) {
 }
 
 void server::set_rest_handlers(rest_handlers handlers) {
-    state_->of_rests = {.look_after = handlers.look_after,
-                        .idle_max = handlers.idle_timeout,
-                        .send_timeout = handlers.send_timeout,
+    state_->of_rests = {.look_after = at_most_ten_years(handlers.look_after),
+                        .idle_max = at_most_ten_years(handlers.idle_timeout),
+                        .send_timeout = at_most_ten_years(handlers.send_timeout),
                         .send_rate_min = handlers.send_rate_min_bytes_per_s};
     state_->rests = std::move(handlers);
 }
@@ -160,8 +166,8 @@ static task<void> until_gone(server::state* s, const std::vector<routine_ptr>* a
 }
 
 /// True if `what` ends by itself before the time is up, a second drain() and a stop request.
-static task<bool> comes_in_time(server::state* s, std::chrono::steady_clock::duration time,
-                                task<void> what, std::stop_token stopped) {
+static task<bool> comes_in_time(server::state* s, time_span time, task<void> what,
+                                std::stop_token stopped) {
     const linked_stop cut(s->hurry.get_token(), stopped);
     try {
         task<void> coming = with_timeout(time, std::move(what));
@@ -308,8 +314,9 @@ static task<void> serve_then_drain(std::shared_ptr<server::state> s, listeners* 
         co_return;
     } catch (const timed_out&) { // said below
     }
-    if (const std::size_t left = s->served.inside(); left != 0) {
-        log::warn("drain: waiting for {} handlers, which go on although cancelled", left);
+    if (s->served.inside() != 0) {
+        log::warn("drain: waiting for handlers, which go on although cancelled; connections: {}",
+                  s->connections.load());
     } else {
         log::warn("drain: {} connections are left to the context", s->connections.load());
     }
@@ -356,6 +363,8 @@ static task<void> run_to_the_end(std::shared_ptr<server::state> s) {
 }
 
 task<void> server::run() {
+    if (state_->begun)
+        throw std::logic_error("server: run() once");
     state_->begun = true;
     return run_to_the_end(state_);
 }

@@ -53,13 +53,17 @@ public:
             return wait(self, [this] {
                 if (&owner().home() != &point_.home_)
                     throw std::logic_error("rota: waiting for io on a worker that is not its own");
+                if (point_.current_ != nullptr)
+                    throw std::logic_error("rota: two coroutines wait for the same thing, as two "
+                                           "that read one connection");
                 point_.current_ = this;
                 if (until_)
                     point_.expire_by(*until_);
                 return true;
             });
         }
-        /// Throws timed_out, operation_cancelled, and std::logic_error on another worker.
+        /// Throws timed_out, operation_cancelled, and std::logic_error on another worker or beside
+        /// another wait.
         void await_resume() {
             finish();
             if (timed_out_)
@@ -84,7 +88,7 @@ public:
         bool timed_out_ = false;
     };
 
-    /// Awaited by a routine of the worker, while nobody else waits.
+    /// Awaited by a routine of the worker.
     awaiter wait(const char* what, deadline until, std::source_location where) noexcept {
         return {*this, what, until, where};
     }

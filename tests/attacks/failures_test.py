@@ -33,7 +33,7 @@ from rota_http import RotaHttp
 ALLOCATIONS, THREADS, CALLS = KINDS = range(3)
 NAMES = ("allocation", "thread start", "system call")
 LIMITS = ("--header-timeout", "5s", "--body-timeout", "5s", "--idle-timeout", "5s",
-          "--send-timeout", "5s", "--workers", "2")
+          "--send-timeout", "5s", "--workers", "2", "--request-id")
 # Tries of one kind in the suite, which bounds its time.
 TRIES = 40 if BRIEF else 100
 STARTS = 20 if BRIEF else 60

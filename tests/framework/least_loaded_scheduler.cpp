@@ -1,6 +1,8 @@
 #include <rota/least_loaded_scheduler.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,12 @@ std::vector<range> batches(std::size_t workers, std::size_t batch, int count) {
 TEST_CASE("batches of the references: 22 workers, 8 in a batch") {
     REQUIRE(batches(22, 8, 7) ==
             std::vector<range>{{0, 8}, {8, 16}, {16, 22}, {0, 8}, {8, 16}, {16, 22}, {0, 8}});
+}
+
+TEST_CASE("a batch may be all workers, however many") {
+    rota::least_loaded_scheduler scheduler(std::numeric_limits<std::size_t>::max());
+    CHECK(scheduler.next_batch(3) == std::pair<std::size_t, std::size_t>(0, 3));
+    CHECK(scheduler.pick(3, [](std::size_t) { return rota::worker_load{}; }) < 3);
 }
 
 TEST_CASE("batches of other sizes") {

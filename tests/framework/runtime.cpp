@@ -218,6 +218,29 @@ TEST_CASE("a runtime that was never started, and one that has been stopped") {
     REQUIRE_THROWS_AS(rt.block_on(greet("nobody")), std::logic_error);
 }
 
+TEST_CASE("a routine cannot wait for the end of its own runtime") {
+    rota::runtime rt({.workers = 2});
+    rota::runtime other({.workers = 1});
+    constexpr auto try_it = [](rota::runtime* own, rota::runtime* beside) -> rota::task<int> {
+        int refused = 0;
+        try {
+            own->stop();
+        } catch (const std::logic_error&) {
+            ++refused;
+        }
+        try {
+            (void)own->block_on(greet("itself"));
+        } catch (const std::logic_error&) {
+            ++refused;
+        }
+        (void)beside->block_on(greet("another"));
+        beside->stop();
+        co_return refused;
+    };
+    REQUIRE(rt.block_on(try_it(&rt, &other)) == 2);
+    rt.stop();
+}
+
 TEST_CASE("the number of workers grows and shrinks while running") {
     rota::runtime rt({.workers = 2});
     rt.start();

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <mutex>
 #include <semaphore>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -126,6 +127,26 @@ TEST_CASE("a routine that holds its worker is reported once, and its end once") 
     CHECK(to_string(end).find("has held worker 1 for ") != std::string::npos);
     rt.stop();
     CHECK(seen.count("stubborn") == 2);
+}
+
+TEST_CASE("a watch whose reports fail goes on") {
+    std::atomic<int> reports = 0;
+    holding h;
+    rota::runtime rt({.workers = 1, .stall_limit = 100ms, .on_stall = [&](const stall_report&) {
+                          ++reports;
+                          throw std::runtime_error("the log is full");
+                      }});
+    rt.start();
+    const rota::routine_ptr r = rt.spawn(hold(&h), {.name = "holder"});
+    h.begun.acquire();
+    while (reports == 0)
+        std::this_thread::sleep_for(1ms);
+    h.may_end.release();
+    r->wait_stopped();
+    while (reports == 1) // it also tells of the end
+        std::this_thread::sleep_for(1ms);
+    rt.stop();
+    CHECK(reports == 2);
 }
 
 TEST_CASE("what the report itself interrupts is reported") {

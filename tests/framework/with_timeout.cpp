@@ -1,6 +1,8 @@
 #include <rota/with_timeout.hpp>
 
+#include <chrono>
 #include <memory>
+#include <ratio>
 #include <stdexcept>
 #include <string>
 
@@ -48,6 +50,26 @@ TEST_CASE("a body that ends in time gives its value and leaves no timer") {
     REQUIRE(scheduler.now() == start + 999ms);
     REQUIRE(scheduler.home().timers().armed() == 0);
     REQUIRE(*scheduler.run_task(rota::with_timeout(0s, answer_at_once())) == 7);
+}
+
+TEST_CASE("a time that the clock cannot count is for ever") {
+    rota::inline_scheduler scheduler;
+    REQUIRE(
+        scheduler.run_task(rota::with_timeout(std::chrono::milliseconds::max(), answer_after(24h)))
+            .size() == 43);
+    REQUIRE(scheduler.run_task(rota::with_timeout(std::chrono::hours::max(), answer_after(24h)))
+                .size() == 43);
+    REQUIRE_THROWS_AS(
+        scheduler.run_task(rota::with_timeout(std::chrono::hours::min(), answer_after(1ms))),
+        rota::timed_out);
+    constexpr rota::time_span longest = std::chrono::duration<double>(1e300);
+    static_assert(std::chrono::steady_clock::duration(longest) ==
+                  std::chrono::steady_clock::duration::max());
+    static_assert(std::chrono::steady_clock::duration(rota::time_span(1ms)) == 1ms);
+    static_assert(std::chrono::steady_clock::duration(
+                      rota::time_span(std::chrono::duration<long long, std::pico>(1'500))) == 1ns);
+    static_assert(rota::at_most_ten_years(std::chrono::milliseconds::max()) == 87'600h);
+    static_assert(rota::at_most_ten_years(5ms) == 5ms);
 }
 
 TEST_CASE("a body that takes too long is cancelled and timed_out is thrown") {

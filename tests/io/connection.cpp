@@ -5,6 +5,7 @@
 #include <future>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include <rota/errors.hpp>
 #include <rota/sleep.hpp>
+#include <rota/when_all.hpp>
 #include <rota/with_timeout.hpp>
 
 #include "support.hpp"
@@ -47,6 +49,28 @@ int error_of(const std::exception_ptr& e) {
 }
 
 } // namespace
+
+TEST_CASE("of two coroutines that read one connection one is told so") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    context ctx(options_for(how));
+    std::atomic<int> refused = 0;
+    const wired w = wire(ctx, [&refused](connection c) -> task<void> {
+        constexpr auto read_one = [](connection* from, std::atomic<int>* errors) -> task<void> {
+            try {
+                (void)co_await from->fill();
+            } catch (const std::logic_error&) {
+                ++*errors;
+            }
+        };
+        co_await rota::when_all(read_one(&c, &refused), read_one(&c, &refused));
+    });
+    while (refused == 0)
+        std::this_thread::yield();
+    w.other.send("x");
+    w.routine->wait_stopped();
+    CHECK(refused == 1);
+}
 
 TEST_CASE("bytes go there and back") {
     const combination how = each_combination();

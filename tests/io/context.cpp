@@ -158,6 +158,11 @@ TEST_CASE("impossible options are refused") {
     SECTION("no buffers") { o.reactor.receive_buffers = 0; }
     SECTION("buffers without room") { o.reactor.receive_buffer_bytes = 0; }
     SECTION("too many workers") { o.workers = 257; }
+    SECTION("more threads than there can be") { o.blocking_threads = 1'000'000; }
+    SECTION("more buffers than memory") {
+        o.reactor.receive_buffers = 32'768;
+        o.reactor.receive_buffer_bytes = std::size_t{1} << 30;
+    }
     CHECK_THROWS_AS(context(o), std::invalid_argument);
 }
 
@@ -181,6 +186,18 @@ TEST_CASE("a stop ends what waits, closes every connection and leaves no descrip
             CHECK(w.routine->state() == rota::routine_state::stopped);
         CHECK(ctx.workers().routine_count() == 0);
         ctx.stop(); // again
+    }
+    {
+        context ctx(options_for(how));
+        constexpr auto try_it = [](context* own) -> task<bool> {
+            try {
+                own->stop();
+            } catch (const std::logic_error&) {
+                co_return true;
+            }
+            co_return false;
+        };
+        CHECK(ctx.block_on(try_it(&ctx)));
     }
     CHECK(open_descriptors() == before);
 }

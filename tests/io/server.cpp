@@ -91,6 +91,17 @@ TEST_CASE("options that make no sense, and addresses that cannot be had, are ref
     server s(ctx, answer_lines, {.listen = {any, taken.where()}});
     CHECK_THROWS_AS(ctx.block_on(s.run()), std::system_error);
     CHECK(s.listening().empty());
+    CHECK_THROWS_AS(s.run(), std::logic_error);
+    const server idle(ctx, answer_lines, {.listen = {any}});
+    constexpr auto asks = [](const server* of) -> task<bool> {
+        try {
+            (void)of->listening();
+        } catch (const std::logic_error&) {
+            co_return true;
+        }
+        co_return false;
+    };
+    CHECK(ctx.block_on(asks(&idle)));
 }
 
 TEST_CASE("no more clients at once than there may be, the next is served when one leaves") {

@@ -44,6 +44,8 @@ task<int> error_of_wait(context* ctx, int fd, std::uint32_t events, deadline unt
     }
 }
 
+task<void> error_of_wait_alone(context* ctx, int fd) { co_await wait_fd(*ctx, fd, 0); }
+
 } // namespace
 
 TEST_CASE("a descriptor that becomes readable ends the wait for it") {
@@ -68,6 +70,22 @@ TEST_CASE("the other end's close is told, whatever was asked for") {
     pipe_ends p;
     ::close(std::exchange(p.write_end, -1));
     const std::uint32_t ready = ctx.block_on(wait_fd(ctx, p.read_end, POLLIN));
+    CHECK((ready & POLLHUP) != 0);
+}
+
+TEST_CASE("a wait for nothing but the end of the other side ends as any other") {
+    context ctx(options_for(each_combination()));
+    pipe_ends p;
+    const auto until = std::chrono::steady_clock::now() + 20ms;
+    CHECK(ctx.block_on(error_of_wait(&ctx, p.read_end, 0, until)) == ETIMEDOUT);
+    const rota::routine_ptr r =
+        ctx.workers().spawn(error_of_wait_alone(&ctx, p.read_end), {.report_errors = false});
+    while (r->state() != rota::routine_state::blocked)
+        std::this_thread::yield();
+    r->request_stop();
+    r->wait_stopped();
+    ::close(std::exchange(p.write_end, -1));
+    const std::uint32_t ready = ctx.block_on(wait_fd(ctx, p.read_end, 0));
     CHECK((ready & POLLHUP) != 0);
 }
 

@@ -43,8 +43,9 @@ next_tick(std::chrono::steady_clock::time_point last, std::chrono::steady_clock:
 /// logged), and it goes on. So it does when there is no memory for a call. Throws
 /// std::invalid_argument for a period of less than a millisecond, the tick of the timers.
 template <detail::starter F>
-[[nodiscard]] task<void> every(std::chrono::steady_clock::duration period, F function,
+[[nodiscard]] task<void> every(time_span length, F function,
                                std::source_location where = std::source_location::current()) {
+    std::chrono::steady_clock::duration period = length;
     if (period < std::chrono::milliseconds(1))
         throw std::invalid_argument("rota: every() needs a period of a millisecond at least");
     routine& self = co_await current_routine;

@@ -56,7 +56,7 @@ public:
     /// As run(): returns how many steps were taken.
     std::size_t run_until_idle();
     /// Moves the clock by `length`, timer by timer, and runs what becomes ready at each.
-    run_status advance(std::chrono::steady_clock::duration length);
+    run_status advance(time_span length);
     /// Moves the clock to the next timer and runs what becomes ready. False if no timer is armed.
     bool advance_to_next_timer();
 

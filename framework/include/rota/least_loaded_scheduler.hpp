@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -17,7 +18,7 @@ class least_loaded_scheduler {
 public:
     /// `batch_size` is at least 1 (0 counts as 1).
     explicit least_loaded_scheduler(std::size_t batch_size = 8) noexcept
-        : batch_size_(batch_size == 0 ? 1 : batch_size) {}
+        : batch_size_(std::clamp<std::size_t>(batch_size, 1, 65'536)) {}
 
     [[nodiscard]] std::size_t batch_size() const noexcept { return batch_size_; }
 

@@ -75,12 +75,12 @@ public:
     /// Waits until no routine is left. New ones may be spawned meanwhile, and are waited for too.
     void join();
     /// Asks every routine to stop, waits for all of them, ends the threads and joins them.
-    /// Idempotent.
+    /// Idempotent. Throws std::logic_error in a routine, or whatever else a worker of it runs.
     void stop();
 
     /// Runs `body`, a task, another wait, or a function (see task_body), as a routine, waits for
-    /// its end, and returns its value or rethrows its exception. Starts the runtime if need be. Not
-    /// from inside a routine: co_await there.
+    /// its end, and returns its value or rethrows its exception. Starts the runtime if need be.
+    /// Throws std::logic_error in one of its routines: co_await there.
     template <task_body A>
     body_result_t<A> block_on(A&& body) {
         return block_on_task(as_task(std::forward<A>(body)));
@@ -99,6 +99,9 @@ public:
     /// Worker `index` (< max_workers), if it has ever been there. Workers live as long as the
     /// runtime. Any thread.
     [[nodiscard]] worker* worker_at(std::size_t index) const;
+    /// Throws std::logic_error on a thread that runs a worker of this runtime, for which `what`
+    /// would wait for ever. Any thread.
+    void refuse_own_thread(const char* what) const;
 
     [[nodiscard]] assignment assign() override;
     [[nodiscard]] blocking_pool* blocking_threads() noexcept override { return &blocking_; }
@@ -146,6 +149,7 @@ private:
 
 template <class T>
 T runtime::block_on_task(task<T> body) {
+    refuse_own_thread("block_on()");
     start();
     detail::outcome<T> out;
     spawn(detail::capture(std::move(body), &out), {.name = "block_on"})->wait_stopped();

@@ -4,13 +4,14 @@
 #include <source_location>
 
 #include <rota/task.hpp>
+#include <rota/time_span.hpp>
 
 namespace rota {
 
 /// Lets at least `length` pass, to the next millisecond of the worker's timer wheel; a length of
 /// zero or less still lets the worker's other routines go first. Throws operation_cancelled when
 /// stop is requested.
-[[nodiscard]] task<void> sleep_for(std::chrono::steady_clock::duration length,
+[[nodiscard]] task<void> sleep_for(time_span length,
                                    std::source_location where = std::source_location::current());
 
 /// As sleep_for(), until `when` has passed; time_point::max() waits for a stop request only.

@@ -92,6 +92,7 @@ private:
     void run();
     /// True if some worker is awake.
     bool look(std::chrono::milliseconds passed);
+    [[nodiscard]] bool tick_does_something();
     void look_at(watched& w, std::chrono::milliseconds passed);
     void report(watched& w);
     void report_end(watched& w);

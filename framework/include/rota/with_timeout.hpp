@@ -11,6 +11,7 @@
 #include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/task.hpp>
+#include <rota/time_span.hpp>
 #include <rota/worker.hpp>
 
 namespace rota {
@@ -41,8 +42,7 @@ inline timer_wheel::time_point deadline_of(const worker& /*home*/,
                                            timer_wheel::time_point deadline) noexcept {
     return deadline;
 }
-inline timer_wheel::time_point deadline_of(const worker& home,
-                                           std::chrono::steady_clock::duration length) noexcept {
+inline timer_wheel::time_point deadline_of(const worker& home, time_span length) noexcept {
     return deadline_after(home.now(), length);
 }
 
@@ -83,8 +83,7 @@ template <task_body A>
 /// As with_deadline(), `length` from when it is awaited; to the next millisecond:
 /// `co_await with_timeout(1s, channel.pop())`.
 template <task_body A>
-[[nodiscard]] auto with_timeout(std::chrono::steady_clock::duration length, A&& body)
-    -> task<body_result_t<A>> {
+[[nodiscard]] auto with_timeout(time_span length, A&& body) -> task<body_result_t<A>> {
     return detail::run_limited(length, as_task(std::forward<A>(body)));
 }
 

@@ -119,8 +119,7 @@ private:
             const std::uint64_t now_dropped = counts_.dropped;
             lock.unlock();
             if (now_dropped > dropped)
-                report(std::to_string(now_dropped - dropped) +
-                       " lines were dropped: it is too slow");
+                report_drops(now_dropped - dropped);
             if (ended)
                 return;
             if (reopening)
@@ -138,7 +137,7 @@ private:
     void open_again() {
         const int fd = open_log(options_.path);
         if (fd < 0) {
-            report("cannot be opened again: " + std::system_category().message(errno));
+            report("cannot be opened again: ", errno);
             return;
         }
         ::close(std::exchange(fd_, fd));
@@ -159,7 +158,7 @@ private:
                     std::string_view(text).substr(0, text.size() - rest.size());
                 torn_ |= !done.empty() && done.back() != '\n';
                 if (!std::exchange(failing_, true))
-                    report("cannot be written: " + std::system_category().message(errno));
+                    report("cannot be written: ", errno);
                 return lines_in(done);
             }
             rest.remove_prefix(static_cast<std::size_t>(size));
@@ -169,12 +168,27 @@ private:
         return lines_in(text);
     }
 
-    void report(const std::string& what) const {
+    void tell(const std::string& what) const {
         const std::string line = "access log " + options_.path + ": " + what;
         if (options_.report)
             options_.report(line);
         else
             std::fprintf(stderr, "%s\n", line.c_str());
+    }
+
+    // What cannot be told for want of memory, or because that throws, is not told.
+
+    void report(const char* what, int error = 0) const noexcept {
+        try {
+            tell(error == 0 ? what : what + std::system_category().message(error));
+        } catch (...) { // NOLINT(bugprone-empty-catch)
+        }
+    }
+    void report_drops(std::uint64_t lines) const noexcept {
+        try {
+            tell(std::to_string(lines) + " lines were dropped: it is too slow");
+        } catch (...) { // NOLINT(bugprone-empty-catch)
+        }
     }
 
     const access_log_options& options_;

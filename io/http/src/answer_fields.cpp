@@ -3,19 +3,30 @@
 #include <string>
 
 #include <rota/http/detail/request_access.hpp>
+#include <rota/http/detail/vary.hpp>
 #include <rota/http/fields.hpp>
 
 namespace rota::http {
 
 void add_to_vary(headers& to, std::string_view name) {
-    const auto found = to.find("Vary");
-    if (!found) {
-        to.append_trusted(std::string("Vary: ").append(name).append("\r\n"));
-        return;
+    std::string all;
+    for (std::string_view rest = to.wire(); !rest.empty();) {
+        const std::size_t end = rest.find("\r\n");
+        const std::string_view line = rest.substr(0, end);
+        rest.remove_prefix(end + 2);
+        const std::size_t colon = line.find(':');
+        if (!fields::iequals(line.substr(0, colon), "Vary"))
+            continue;
+        const std::string_view list = fields::trim(line.substr(colon + 1));
+        if (fields::list_has(list, name) || fields::list_has(list, "*"))
+            return;
+        if (!list.empty())
+            all.append(list).append(", ");
     }
-    if (fields::list_has(*found, name) || fields::list_has(*found, "*"))
-        return;
-    to.set("Vary", std::string(*found).append(", ").append(name));
+    if (all.empty())
+        to.append_trusted(std::string("Vary: ").append(name).append("\r\n"));
+    else
+        to.set("Vary", all.append(name));
 }
 
 void add_missing_fields(headers& to, std::string_view lines) {
@@ -33,7 +44,9 @@ void add_missing_fields(headers& to, std::string_view lines) {
 }
 
 void promise_field(request& of, std::string_view name, std::string_view value) {
-    request_access::facts(of).answer_fields.append(name).append(": ").append(value).append("\r\n");
+    std::string line;
+    line.append(name).append(": ").append(value).append("\r\n");
+    request_access::facts(of).answer_fields += line; // all of it, or nothing
 }
 
 } // namespace rota::http

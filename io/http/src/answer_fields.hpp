@@ -11,9 +11,6 @@ namespace rota::http {
 /// the one that is there.
 void add_missing_fields(headers& to, std::string_view lines);
 
-/// Adds a name to Vary, unless it is there, or "*".
-void add_to_vary(headers& to, std::string_view name);
-
 /// Gives any answer to `of` this field; see request_facts::answer_fields. Both are known to be
 /// well-formed.
 void promise_field(request& of, std::string_view name, std::string_view value);

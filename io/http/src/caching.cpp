@@ -9,6 +9,7 @@
 #include <rota/http/date.hpp>
 #include <rota/http/headers.hpp>
 
+#include "answer_fields.hpp"
 #include "answers.hpp"
 
 namespace rota::http {
@@ -51,7 +52,8 @@ response without_content(response& from, int status) {
 task<response> answer_tagged(std::size_t bytes_max, request* req, next proceed) {
     response answer = co_await proceed(*req);
     const bool reads = req->method() == method::get || req->method() == method::head;
-    if (!reads || answer.status() != 200 || !answer.is_whole() ||
+    const bool left_out = req->method() == method::head && answer.body().empty(); // by a handler
+    if (!reads || left_out || answer.status() != 200 || !answer.is_whole() ||
         answer.body().size() > bytes_max || answer.headers().find("ETag"))
         co_return std::move(answer);
     const std::string tag = content_tag(answer.body());
@@ -70,9 +72,9 @@ task<response> answer_tagged(std::size_t bytes_max, request* req, next proceed) 
     co_return std::move(answer);
 }
 
-task<response> answer_kept(const std::string* value, bool errors, request* req, next proceed) {
+task<response> answer_kept(const std::string* value, request* req, next proceed) {
     response answer = co_await proceed(*req);
-    if ((errors || answer.status() < 400) && !answer.headers().find("Cache-Control"))
+    if (answer.status() < 400 && !answer.headers().find("Cache-Control"))
         answer.header("Cache-Control", *value);
     co_return std::move(answer);
 }
@@ -93,9 +95,15 @@ middleware etag(std::size_t bytes_max) {
 
 middleware cache_control(std::string value, bool errors) {
     headers().add("Cache-Control", value); // throws if it must
+    if (errors) {
+        return [value = std::move(value)](request& req, next proceed) {
+            promise_field(req, "Cache-Control", value);
+            return proceed(req);
+        };
+    }
     auto kept = std::make_shared<const std::string>(std::move(value));
-    return [kept = std::move(kept), errors](request& req, next proceed) {
-        return answer_kept(kept.get(), errors, &req, proceed);
+    return [kept = std::move(kept)](request& req, next proceed) {
+        return answer_kept(kept.get(), &req, proceed);
     };
 }
 

@@ -38,6 +38,11 @@ std::string one_line(std::string text, const char* what) {
     return text;
 }
 
+void require_sendable(std::chrono::milliseconds retry) {
+    if (retry.count() < 0)
+        throw std::invalid_argument("the time to retry after is not negative");
+}
+
 } // namespace
 
 server_event& server_event::id(std::string text) & {
@@ -51,6 +56,7 @@ server_event& server_event::type(std::string text) & {
 }
 
 server_event& server_event::retry(std::chrono::milliseconds time) & {
+    require_sendable(time);
     retry_ = time;
     return *this;
 }
@@ -87,6 +93,8 @@ std::optional<std::string_view> last_event_id(const request& asked) noexcept {
 }
 
 response event_stream::answer(request& asked, source produce, event_stream_options options) {
+    if (options.retry)
+        require_sendable(*options.retry);
     auto producer = [asked = &asked, produce = std::move(produce), options = std::move(options)](
                         body_writer& to) mutable { return run(asked, &produce, &options, &to); };
     response made = response::stream(std::move(producer), "text/event-stream");

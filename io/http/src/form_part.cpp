@@ -16,14 +16,18 @@ struct head_field {
 
 /// A line that begins with a space or a tab goes on with the one before (RFC 5322 section 2.2.3).
 std::string unfolded(std::string_view head) {
-    std::string lines(head);
-    for (std::size_t at = lines.find("\r\n"); at != std::string::npos;
-         at = lines.find("\r\n", at)) {
-        if (at + 2 < lines.size() && (lines[at + 2] == ' ' || lines[at + 2] == '\t')) {
-            lines.erase(at, 2);
-        } else {
-            at += 2;
-        }
+    std::string lines;
+    lines.reserve(head.size());
+    while (!head.empty()) {
+        const std::size_t end = std::min(head.find("\r\n"), head.size());
+        lines += head.substr(0, end);
+        head.remove_prefix(end);
+        if (head.empty())
+            break;
+        const bool goes_on = head.size() > 2 && (head[2] == ' ' || head[2] == '\t');
+        if (!goes_on)
+            lines += "\r\n";
+        head.remove_prefix(2);
     }
     return lines;
 }

@@ -49,6 +49,10 @@ void prometheus_text::line(std::string_view suffix, std::string_view labels, std
     put(suffix, labels, std::to_string(value));
 }
 
+void prometheus_text::line(std::string_view suffix, std::string_view labels, std::int64_t value) {
+    put(suffix, labels, std::to_string(value));
+}
+
 void prometheus_text::line(std::string_view suffix, std::string_view labels, double value) {
     put(suffix, labels, text_of(value));
 }

@@ -1,10 +1,10 @@
 #include <rota/http/detail/sensible_limits.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+
+#include <rota/time_span.hpp>
 
 namespace rota::http {
 
@@ -16,12 +16,11 @@ server_limits sensible(server_limits limits) {
     const parser_limits& head = limits.parser;
     require(head.request_line_bytes_max != 0 && head.head_bytes_max != 0,
             "request_line_bytes_max and head_bytes_max must be at least 1");
-    constexpr server_limits::milliseconds ever = std::chrono::hours(24 * 365 * 10);
     for (server_limits::milliseconds* const each :
          {&limits.header_timeout, &limits.idle_timeout, &limits.rest_after, &limits.drain_grace,
           &limits.body_timeout, &limits.body_grace, &limits.send_timeout, &limits.linger_timeout}) {
         require(each->count() >= 0, "a time must not be negative");
-        *each = std::min(*each, ever);
+        *each = at_most_ten_years(*each);
     }
     const http2_limits& http2 = limits.http2;
     constexpr std::uint32_t window_min = 65'535;

@@ -76,7 +76,9 @@ check_result parse_absolute(std::string_view target, request_head& head) {
     const std::string_view authority = rest.substr(0, end);
     if (authority.empty() || authority.front() == ':' || !valid_host(authority))
         return bad_target;
+    constexpr std::size_t s_of_https = 4;
     head.form = target_form::absolute;
+    head.of_https = target[s_of_https] != ':';
     head.host = span_of(head, authority);
     if (end == std::string_view::npos) {
         head.path = span_of(head, rest.substr(rest.size()));

@@ -23,12 +23,15 @@ void response_writer::begin() {
 
 /// Appends what goes before a piece. False if there is nothing to send.
 bool response_writer::begin_piece(std::uint64_t size) {
+    if (torn_)
+        throw std::logic_error("a response goes on behind a piece that was given up");
     if (size == 0)
         return false;
     if (framing_ == content_framing::sized && size > *answer_.length() - written_) {
         throw std::length_error("a response longer than announced");
     }
     begin();
+    torn_ = true;
     written_ += size;
     if (framing_ == content_framing::chunked)
         append_chunk_size(wire_.pending(), size);
@@ -38,6 +41,7 @@ bool response_writer::begin_piece(std::uint64_t size) {
 void response_writer::end_piece() {
     if (framing_ == content_framing::chunked)
         wire_.pending().append("\r\n");
+    torn_ = false;
 }
 
 task<void> response_writer::write(std::string_view piece) {
@@ -108,6 +112,8 @@ task<std::exception_ptr> response_writer::run(body_producer* producer) {
 
 /// The end of the content. Throws std::length_error if it is shorter than announced.
 void response_writer::finish() {
+    if (torn_)
+        throw std::logic_error("a response ends behind a piece that was given up");
     if (framing_ == content_framing::sized && written_ != answer_.length()) {
         throw std::length_error("a response shorter than announced");
     }

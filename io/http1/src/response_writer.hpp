@@ -61,6 +61,7 @@ private:
     headers trailers_;
     std::uint64_t written_ = 0;
     bool started_ = false;
+    bool torn_ = false; // a piece is not all there
 };
 
 } // namespace rota::http

@@ -373,7 +373,8 @@ void session::answer_unread(parse_event event) {
     if (event == parse_event::error)
         answer_unread(http_error(parser_.error().status, parser_.error().reason));
     else if (is_misdirected())
-        answer_unread(http_error(421, "this connection was made for another host"));
+        answer_unread(
+            http_error(421, "this connection was made for another host, or is not secured"));
     else
         answer_unread(http_error(503, "the server has no room for requests now"));
     consume_head();

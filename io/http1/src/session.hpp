@@ -110,8 +110,10 @@ private:
     [[nodiscard]] bool refuses() const noexcept {
         return control_.refusing != nullptr && control_.refusing->load(std::memory_order_relaxed);
     }
+    /// RFC 9110 section 7.4.
     [[nodiscard]] bool is_misdirected() const {
-        return control_.misdirected && control_.misdirected(head().text(head().host));
+        return (head().of_https && control_.tls == nullptr) ||
+               (control_.misdirected && control_.misdirected(head().text(head().host)));
     }
     void append_small(const response& answer);
     [[nodiscard]] bool will_drop_rest(const response& answer);

@@ -77,23 +77,6 @@ bool must_stay_whole(const headers& of) noexcept {
     return found;
 }
 
-void add_vary(headers& to) {
-    int there = 0;
-    bool done = false;
-    std::string all;
-    for_each_value(to, "Vary", [&](std::string_view list) {
-        ++there;
-        done |= fields::list_has(list, "*") || fields::list_has(list, "Accept-Encoding");
-        all.append(list).append(", ");
-    });
-    if (done)
-        return;
-    if (there == 0)
-        to.add("Vary", "Accept-Encoding");
-    else
-        to.set("Vary", all + "Accept-Encoding");
-}
-
 namespace {
 
 /// If it is a strong one.

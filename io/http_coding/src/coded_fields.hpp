@@ -27,9 +27,6 @@ private:
 /// The same, or it is coded, or a part.
 [[nodiscard]] bool must_stay(const headers& of) noexcept;
 
-/// Has Accept-Encoding in Vary.
-void add_vary(headers& to);
-
 /// Makes the fields those of the same content, coded.
 void mark_coded(headers& of, coding::format how);
 

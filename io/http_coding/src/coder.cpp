@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <rota/blocking.hpp>
+#include <rota/http/detail/vary.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/status.hpp>
 
@@ -46,7 +47,7 @@ response not_acceptable(const error_page* page) {
             : response::text("Accept-Encoding takes none of the codings that there are: " +
                              available_codings() + ", identity\n");
     made.status(406);
-    add_vary(made.headers());
+    add_to_vary(made.headers(), "Accept-Encoding");
     return made;
 }
 
@@ -140,7 +141,7 @@ task<response> coder::code(const request* req, response answer, const error_page
     // Whatever a condition or a range has come to (RFC 9110 sections 13.2.1, 14.2).
     if (negotiable && choice.nothing())
         co_return not_acceptable(page);
-    add_vary(answer.headers());
+    add_to_vary(answer.headers(), "Accept-Encoding");
     const bool needed = choice.coding && !choice.as_it_is;
     if (answer.status() == 304 && choice.coding) {
         const response::representation* const whole = answer.stands_for();

@@ -1,6 +1,7 @@
 #include <rota/http/access_log.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -173,6 +175,19 @@ TEST_CASE("a full disk loses lines and tells of it once") {
     CHECK(told.has("/dev/full: cannot be written: No space left on device"));
     CHECK(told.lines.size() == 1);
     CHECK(log.counted().written == 0);
+}
+
+TEST_CASE("a report that fails ends nothing") {
+    if (::access("/dev/full", W_OK) != 0)
+        return;
+    std::atomic<int> reports = 0;
+    access_log log({.path = "/dev/full", .report = [&](std::string_view) {
+                        ++reports;
+                        throw std::runtime_error("nor can this be written");
+                    }});
+    log.write(entry("/1"));
+    wait_until([&] { return log.counted().failed == 1; });
+    CHECK(reports == 1);
 }
 
 TEST_CASE("a file that cannot be opened is said by name") {

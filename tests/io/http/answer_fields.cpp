@@ -1,5 +1,7 @@
 #include "answer_fields.hpp"
 
+#include <rota/http/detail/vary.hpp>
+
 #include <catch2/catch_test_macros.hpp>
 
 namespace rota::http {
@@ -27,6 +29,17 @@ TEST_CASE("Vary is a list of names, each once") {
     all.add("Vary", "*");
     add_to_vary(all, "Origin");
     CHECK(all.find("Vary") == "*");
+    headers several;
+    several.add("Vary", "Accept-Language");
+    several.add("X", "y");
+    several.add("Vary", "Cookie");
+    add_to_vary(several, "Origin");
+    CHECK(several.wire() == "X: y\r\nVary: Accept-Language, Cookie, Origin\r\n");
+    headers last;
+    last.add("Vary", "A");
+    last.add("Vary", "*");
+    add_to_vary(last, "Origin");
+    CHECK(last.wire() == "Vary: A\r\nVary: *\r\n");
 }
 
 } // namespace rota::http

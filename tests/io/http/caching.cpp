@@ -77,6 +77,17 @@ TEST_CASE("what is not sent, for a condition, says what it stands for") {
     CHECK(ask(s, "GET /").field("Stands-For") == "nothing");
 }
 
+TEST_CASE("what a handler leaves out for HEAD has no tag") {
+    router routes;
+    routes.use(etag());
+    routes.get("/", [] { return response::text("x"); }).head("/", [] {
+        return response::text("");
+    });
+    test::session_driver s(std::move(routes));
+    CHECK(ask(s, "GET /").field("ETag") != "-");
+    CHECK(ask(s, "HEAD /").field("ETag") == "-");
+}
+
 TEST_CASE("other answers are as they are") {
     test::session_driver s(tagged());
     for (const char* const line : {"GET /long", "GET /made", "GET /stream", "POST /", "GET /none"})
@@ -98,8 +109,13 @@ TEST_CASE("how long answers may be kept") {
     CHECK(ask(s, "GET /none").field("Cache-Control") == "-");
     router all;
     all.use(cache_control("no-store", true));
+    all.get("/thrown", []() -> response { throw http_error(410, "no more"); }).get("/own", [] {
+        return response::text("x").header("Cache-Control", "private");
+    });
     test::session_driver t(std::move(all));
-    CHECK(ask(t, "GET /none").field("Cache-Control") == "no-store");
+    for (const char* const each : {"GET /none", "GET /thrown", "POST /own"})
+        CHECK(ask(t, each).field("Cache-Control") == "no-store");
+    CHECK(ask(t, "GET /own").field("Cache-Control") == "private");
     CHECK_THROWS_AS(cache_control("a\r\nX: y"), std::invalid_argument);
 }
 

@@ -164,6 +164,8 @@ TEST_CASE("neither id nor type can be another line") {
         CHECK_THROWS_AS(server_event("x").type(text), std::invalid_argument);
     }
     CHECK_NOTHROW(server_event("x").id("a b:c\x7f").type(": "));
+    CHECK_THROWS_AS(server_event("x").retry(-1ms), std::invalid_argument);
+    CHECK(server_event("x").retry(0ms).text() == "retry: 0\ndata: x\n\n");
 }
 
 TEST_CASE("the answer") {

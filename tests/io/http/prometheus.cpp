@@ -23,10 +23,13 @@ TEST_CASE("prometheus: samples stand behind what says what they are") {
     prometheus_text page;
     page.metric("a_total", "counter", "Some.");
     page.sample(3);
+    page.sample(-1);
+    page.sample(~std::uint64_t{0});
     page.sample("of=\"b\"", 2.5);
     page.metric("c_seconds", "histogram", "More.");
     page.histogram("", std::array{100, 2'000}, std::array<std::uint64_t, 3>{1, 2, 4}, 500, 1e3);
     CHECK(page.text() == "# HELP a_total Some.\n# TYPE a_total counter\na_total 3\n"
+                         "a_total -1\na_total 18446744073709551615\n"
                          "a_total{of=\"b\"} 2.5\n"
                          "# HELP c_seconds More.\n# TYPE c_seconds histogram\n"
                          "c_seconds_bucket{le=\"0.1\"} 1\nc_seconds_bucket{le=\"2\"} 3\n"

@@ -44,6 +44,10 @@ std::string get(std::string_view target) {
                  return response::text(std::to_string(limit) + (after ? "a" : "-") +
                                        (all ? "all " : " ") + r.query<std::string>("q", "none"));
              })
+        .get("/narrow",
+             [](const request& r) {
+                 return response::text(std::to_string(r.required_query<float>("x")));
+             })
         .get("/must", [](const request& r) {
             return response::text(std::to_string(r.required_query<double>("x")));
         });
@@ -82,6 +86,9 @@ TEST_CASE("query parameters are optional, have a default, or have to be there") 
     CHECK(get("/must") == "400 Bad Request: query parameter x: is missing, expected a number\n");
     CHECK(get("/must?x=nan").starts_with("400 "));
     CHECK(get("/must?x=1e999").starts_with("400 "));
+    CHECK(get("/narrow?x=-0.5") == "200 -0.500000");
+    CHECK(get("/narrow?x=1e300").starts_with("400 "));
+    CHECK(get("/narrow?x=-1e300").starts_with("400 "));
 }
 
 TEST_CASE("what came is bounded and escaped") {

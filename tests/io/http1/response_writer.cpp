@@ -8,7 +8,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/errors.hpp>
 #include <rota/sleep.hpp>
+#include <rota/with_timeout.hpp>
 
 #include "session_driver.hpp"
 
@@ -265,6 +267,43 @@ TEST_CASE("a client whose end shows in a write is no error of the handler") {
         CHECK(s.ended_well());
         CHECK(s.errors().empty());
     }
+}
+
+TEST_CASE("a piece whose wait is given up is sent once, or the answer is cut behind it") {
+    const auto answer = [](std::size_t size) {
+        router routes;
+        routes.get("/", [size] {
+            return stream([size](body_writer& out) -> task<void> {
+                for (char c = 'a'; c < 'e'; ++c) {
+                    const std::string piece(size, c);
+                    try {
+                        co_await with_timeout(1s, out.write(piece));
+                    } catch (const timed_out&) { // its next piece may have more luck
+                    }
+                }
+            });
+        });
+        session_driver s(std::move(routes));
+        s.stream().set_room(1'000);
+        s.stream().send(get_by("/"));
+        s.scheduler().run();
+        s.advance(10s);
+        std::string all;
+        while (true) {
+            const std::string more = s.receive();
+            if (more.empty())
+                return all;
+            all += more;
+        }
+    };
+    std::string expected = chunked_head;
+    for (char c = 'a'; c < 'e'; ++c)
+        expected += "258\r\n" + std::string(600, c) + "\r\n";
+    CHECK(answer(600) == expected + "0\r\n\r\n");
+    const std::string cut = answer(20'000);
+    CHECK(cut.starts_with(chunked_head + "4e20\r\naaa"));
+    CHECK(cut.find('b', chunked_head.size()) == std::string::npos);
+    CHECK_FALSE(cut.ends_with("0\r\n\r\n"));
 }
 
 } // namespace rota::http

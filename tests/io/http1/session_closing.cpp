@@ -146,4 +146,14 @@ TEST_CASE("a request for a host that has another connection is told so") {
     CHECK(s.log().back() == "GET /few 421");
 }
 
+TEST_CASE("a target of https is refused where the connection is in clear") {
+    for (const std::string target : {"https://a/few", "HTTPS://a/few", "https://a"}) {
+        session_driver s(routes());
+        const std::string answer = s.exchange("GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
+        CHECK(answer.starts_with("HTTP/1.1 421 Misdirected Request\r\n"));
+    }
+    session_driver s(routes());
+    CHECK(s.exchange("GET http://a/few HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("HTTP/1.1 200 "));
+}
+
 } // namespace rota::http

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/http/coding.hpp>
+#include <rota/http/detail/vary.hpp>
 
 #include "fields_made.hpp"
 
@@ -62,7 +63,7 @@ TEST_CASE("Accept-Encoding is added to what is in Vary") {
         for (const std::string_view each : values)
             fields.add("Vary", each);
         fields.add("Z", "z");
-        add_vary(fields);
+        add_to_vary(fields, "Accept-Encoding");
         CHECK(fields.find("A") == "b");
         CHECK(fields.find("Z") == "z");
         const std::string first(fields.find("Vary").value_or(""));

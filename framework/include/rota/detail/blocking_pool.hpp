@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <rota/detail/quiet_thread.hpp>
@@ -65,7 +66,7 @@ private:
     void unlink(job& j) noexcept;
 
     const std::size_t threads_max_;
-    const int nice_; // 0: as they are
+    const std::optional<int> nice_; // none: as they are
 
     mutable std::mutex lock_; // guards everything below
     std::condition_variable work_or_end_;

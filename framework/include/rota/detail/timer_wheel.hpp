@@ -5,14 +5,15 @@
 #include <cstdint>
 
 #include <rota/check.hpp>
+#include <rota/time_span.hpp>
 
 namespace rota {
 
 /// `start + length`, or time_point::max() if that is later than any time that can be told.
 [[nodiscard]] inline std::chrono::steady_clock::time_point
-deadline_after(std::chrono::steady_clock::time_point start,
-               std::chrono::steady_clock::duration length) noexcept {
+deadline_after(std::chrono::steady_clock::time_point start, time_span span) noexcept {
     using time_point = std::chrono::steady_clock::time_point;
+    const time_point::duration length = span;
     if (length > time_point::duration::zero() && start > time_point::max() - length) {
         return time_point::max();
     }

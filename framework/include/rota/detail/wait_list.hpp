@@ -30,12 +30,10 @@ struct waiter {
 /// First in, first out. Thread-safety: none; the owning primitive's lock guards it.
 class wait_list {
 public:
-#if ROTA_CHECKS
     wait_list() noexcept = default;
     wait_list(const wait_list&) = delete;
     wait_list& operator=(const wait_list&) = delete;
-    ~wait_list() { ROTA_CHECK(head_ == nullptr, "a primitive outlives what waits for it"); }
-#endif
+    ~wait_list() { ROTA_CHECK_ALWAYS(head_ == nullptr, "a primitive outlives what waits for it"); }
 
     [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
 

@@ -38,7 +38,7 @@ struct reactor_options {
     /// Predicted cost up to which the receiving thread runs an idle worker's work itself (split).
     std::chrono::nanoseconds inline_budget = std::chrono::microseconds(30);
     /// Queued output from which on the sending thread is woken instead of sending on the spot
-    /// (split).
+    /// (split). What is left when the socket is full goes out on the spot once it has room.
     std::size_t inline_send_bytes = std::size_t{512} * 1024;
     /// How long the peer of a closed connection may take nothing of what was written to it; then
     /// it is reset. Until all is taken the connection counts, also if the kernel has it all.

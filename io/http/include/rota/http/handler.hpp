@@ -48,7 +48,9 @@ private:
 
     template <class Function>
     static shape wrap(Function&& function) {
-        if constexpr (requires { static_cast<bool>(function == nullptr); }) {
+        using given = std::remove_cvref_t<Function>;
+        if constexpr (!std::is_function_v<given> && !std::is_empty_v<given> &&
+                      requires { static_cast<bool>(function == nullptr); }) {
             if (function == nullptr)
                 throw std::invalid_argument("a handler is a function, not an empty one");
         }

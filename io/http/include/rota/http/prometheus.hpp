@@ -35,6 +35,8 @@ public:
     void sample(std::string_view labels, Number value) {
         if constexpr (std::is_floating_point_v<Number>)
             line("", labels, static_cast<double>(value));
+        else if constexpr (std::is_signed_v<Number>)
+            line("", labels, static_cast<std::int64_t>(value));
         else
             line("", labels, static_cast<std::uint64_t>(value));
     }
@@ -59,6 +61,7 @@ private:
     void put(std::string_view suffix, std::string_view labels, std::string_view value);
     void line(std::string_view suffix, std::string_view labels, double value);
     void line(std::string_view suffix, std::string_view labels, std::uint64_t value);
+    void line(std::string_view suffix, std::string_view labels, std::int64_t value);
 
     std::string text_;
     std::string name_;

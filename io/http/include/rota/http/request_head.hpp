@@ -93,6 +93,7 @@ struct head_values {
     bool chunked = false;
     bool keep_alive = true; // what the client wishes
     bool expects_continue = false;
+    bool of_https = false;     // an absolute target of that scheme
     bool path_escaped = false; // the path holds percent-escapes, all of them valid
 };
 

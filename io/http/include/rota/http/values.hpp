@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -45,7 +46,9 @@ requires(std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T,
     [[nodiscard]] static std::optional<T> parse(std::string_view text) noexcept {
         if constexpr (std::is_signed_v<T>) {
             const auto number = detail::parse_signed(text, range::min(), range::max());
-            return number ? std::optional(static_cast<T>(*number)) : std::nullopt;
+            if (!number || std::abs(*number) > static_cast<double>(std::numeric_limits<T>::max()))
+                return std::nullopt;
+            return static_cast<T>(*number);
         } else {
             const auto number = detail::parse_unsigned(text, range::max());
             return number ? std::optional(static_cast<T>(*number)) : std::nullopt;
