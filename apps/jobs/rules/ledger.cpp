@@ -367,8 +367,9 @@ extend_result ledger::extend(const std::string& queue, std::vector<std::string> 
 time_ms ledger::pass_time(time_ms now) {
     if (now <= next_due_)
         return next_due_ == never ? never : next_due_ + 1;
+    const std::size_t max = std::min(due_at_once, done_max_);
     for (;;) {
-        std::vector<job_row> ended = rows_.due(now - 1, due_at_once);
+        std::vector<job_row> ended = rows_.due(now - 1, max);
         for (job_row& job : ended) {
             queue_row& queue = *by_number_.at(job.queue);
             if (job.state == job_state::in_progress) {
@@ -380,7 +381,7 @@ time_ms ledger::pass_time(time_ms now) {
             rows_.update(job, std::nullopt);
             note(change_kind::due, queue, &job, now);
         }
-        if (ended.size() < due_at_once)
+        if (ended.size() < max || done_max_ != SIZE_MAX)
             break;
     }
     next_due_ = rows_.next_due();

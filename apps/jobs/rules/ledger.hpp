@@ -62,8 +62,12 @@ public:
     removed_queue remove_queue(const std::string& queue, bool forced, time_ms now);
     dead_result settle_dead(const std::string& queue, const dead_request& what, time_ms now);
 
-    /// Gives out no more jobs than that at once, however many are asked for.
-    void give_at_most(std::size_t jobs) noexcept { given_max_ = jobs; }
+    /// Has no more jobs than that in hand at once where their number is not the caller's, and gives
+    /// out no more than `given`. What more has ended has not yet for the calls that follow.
+    void do_at_most(std::size_t jobs, std::size_t given) noexcept {
+        done_max_ = jobs;
+        given_max_ = given;
+    }
     /// Writes the rows of queues that have changed: at the end of a step, or of several.
     void flush();
     /// Forgets what it knows, and reads the queues anew.
@@ -103,6 +107,7 @@ private:
     std::unordered_map<std::uint64_t, queue_row*> by_number_;
     std::vector<std::uint64_t> dirty_; // numbers of queues to be saved
     std::uint64_t next_number_ = 1;
+    std::size_t done_max_ = SIZE_MAX;
     std::size_t given_max_ = SIZE_MAX;
     time_ms next_due_ = 0; // nothing ends before
     std::vector<change> changes_;

@@ -167,7 +167,7 @@ purge_progress ledger::purge(const std::string& queue, purge_progress so_far, ti
         return so_far;
     if (so_far.before == 0)
         so_far.before = rows_.id_to_come(*row);
-    for (std::size_t left = purged_at_once; left != 0 && !so_far.done;)
+    for (std::size_t left = std::min(purged_at_once, done_max_); left != 0 && !so_far.done;)
         left -= purge_some(*row, so_far, left);
     if (so_far.done)
         note(change_kind::purged, *row, nullptr, now);
@@ -254,7 +254,7 @@ removed_queue ledger::remove_queue(const std::string& queue, bool forced, time_m
         return {removal::in_progress};
     row->settings.paused = true; // nobody takes from it between two slices
     mark(*row);
-    std::size_t left = removed_at_once;
+    std::size_t left = std::min(removed_at_once, done_max_);
     for (const job_state state :
          {job_state::queued, job_state::delayed, job_state::in_progress, job_state::dead}) {
         const std::vector<job_row> slice = rows_.list(row->number, state, {}, left);
@@ -271,7 +271,8 @@ removed_queue ledger::remove_queue(const std::string& queue, bool forced, time_m
 
 std::vector<job_row> ledger::dead_among(const queue_row& queue, const dead_request& what) {
     if (!what.ids)
-        return rows_.list(queue.number, job_state::dead, what.after, what.limit);
+        return rows_.list(queue.number, job_state::dead, what.after,
+                          std::min(what.limit, done_max_));
     std::vector<job_row> named;
     for (const std::uint64_t id : *what.ids) {
         const std::optional<job_row> job = rows_.find(queue.number, id);
@@ -289,7 +290,7 @@ dead_result ledger::settle_dead(const std::string& queue, const dead_request& wh
     if (row == nullptr)
         return result;
     const std::vector<job_row> slice = dead_among(*row, what);
-    result.more = !what.ids && slice.size() == what.limit;
+    result.more = !what.ids && slice.size() == std::min(what.limit, done_max_);
     for (const job_row& job : slice) {
         result.after = {job.rank, job.id};
         if (job.since >= what.before.value_or(never) ||

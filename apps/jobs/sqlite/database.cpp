@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 
+#include "file_reserve.hpp"
 #include "jobs/store_error.hpp"
 
 namespace jobs {
@@ -53,6 +54,8 @@ ALTER TABLE queues ADD COLUMN backoff_max_ms INTEGER NOT NULL DEFAULT -1;
                               R"(
 CREATE INDEX jobs_dead ON jobs (queue, key, place) WHERE state = 3;
 )"};
+
+constexpr std::uint64_t log_bytes_max = 4'194'304;
 
 constexpr const char* in_use = "the job store cannot be used";
 
@@ -173,6 +176,13 @@ void sqlite_database::set_up() {
     }
     execute("PRAGMA synchronous=FULL");
     execute("PRAGMA temp_store=MEMORY");
+    // Some builds of the library write zeros over what is deleted: a purge would need more room in
+    // the log than what it removes.
+    execute("PRAGMA secure_delete=OFF");
+    // Or a log that was large once would have that room for good.
+    execute(("PRAGMA journal_size_limit=" + std::to_string(log_bytes_max)).c_str());
+    int chunk = static_cast<int>(page_bytes); // else allocate() does nothing
+    sqlite3_file_control(handle(), "main", SQLITE_FCNTL_CHUNK_SIZE, &chunk);
 }
 
 void sqlite_database::migrate(std::size_t from) {
@@ -202,12 +212,27 @@ std::uint64_t sqlite_database::unused_bytes() {
     return static_cast<std::uint64_t>(number("PRAGMA freelist_count") * number("PRAGMA page_size"));
 }
 
+std::uint64_t sqlite_database::bytes() {
+    if (!pages_)
+        pages_.emplace(*this, "PRAGMA page_count");
+    const std::int64_t pages = pages_->step() ? pages_->integer(0) : 0;
+    pages_->reset();
+    return static_cast<std::uint64_t>(pages) * page_bytes;
+}
+
+void sqlite_database::allocate(std::uint64_t bytes) {
+    auto wanted = static_cast<sqlite3_int64>(bytes);
+    if (sqlite3_file_control(handle(), "main", SQLITE_FCNTL_SIZE_HINT, &wanted) != SQLITE_OK)
+        fail("the disk is full", store_fault::full);
+}
+
 void sqlite_database::write_back_at(int pages) noexcept {
     sqlite3_wal_autocheckpoint(handle(), pages);
 }
 
-void sqlite_database::write_back() noexcept {
-    sqlite3_wal_checkpoint_v2(handle(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+void sqlite_database::write_back(bool gives_up) noexcept {
+    const int how = gives_up ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+    sqlite3_wal_checkpoint_v2(handle(), nullptr, how, nullptr, nullptr);
 }
 
 void sqlite_database::roll_back() noexcept {

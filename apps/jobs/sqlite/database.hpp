@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -67,10 +68,14 @@ public:
     void touch();
     /// Of pages that nothing is in.
     [[nodiscard]] std::uint64_t unused_bytes();
+    /// The file as a transaction is about to leave it.
+    [[nodiscard]] std::uint64_t bytes();
+    /// Has so much of the disk, whatever is in the log: it can then be written back.
+    void allocate(std::uint64_t bytes);
     /// The log is written back into the file whenever a commit leaves it with so many pages.
     void write_back_at(int pages) noexcept;
-    /// Writes the log back into the file now, as far as there is room.
-    void write_back() noexcept;
+    /// Writes the log back into the file now; `gives_up`: and gives up the room that it takes.
+    void write_back(bool gives_up) noexcept;
     /// Ends a transaction that has failed; does nothing if there is none.
     void roll_back() noexcept;
     /// What went wrong last.
@@ -92,6 +97,7 @@ private:
 
     std::string doing_; // what fails if anything does
     std::unique_ptr<sqlite3, close> handle_;
+    std::optional<sqlite_statement> pages_; // once it has been asked for
 };
 
 } // namespace jobs

@@ -17,15 +17,17 @@ namespace {
 
 constexpr std::uint64_t bytes_min = 65'536;
 
-/// Free on the disk that `path` is to be on, for this user; 0 if that cannot be told.
-std::uint64_t free_bytes(const std::string& path) noexcept {
+/// On the disk that `path` is to be on; nothing if that cannot be told.
+std::filesystem::space_info space_at(const std::string& path) noexcept {
     try {
-        const auto folder = ("." / std::filesystem::path(path)).parent_path();
-        return std::filesystem::space(folder).available;
+        return std::filesystem::space(("." / std::filesystem::path(path)).parent_path());
     } catch (const std::exception&) { // no memory is an answer, too
-        return 0;
+        return {};
     }
 }
+
+/// For this user.
+std::uint64_t free_bytes(const std::string& path) noexcept { return space_at(path).available; }
 
 /// This process may write (man 2 setrlimit): beyond it, it would be ended by SIGXFSZ.
 std::uint64_t largest_file() noexcept {
@@ -94,6 +96,32 @@ bool file_reserve::give_up() noexcept {
         return false;
     held_ = !empty();
     return !held_;
+}
+
+bool file_reserve::grow(std::uint64_t bytes) noexcept {
+    const std::uint64_t pages = (std::min(bytes, bytes_max_) + page_bytes - 1) / page_bytes;
+    if (pages * page_bytes <= bytes_ || !held_)
+        return true;
+    const std::uint64_t before = std::exchange(bytes_, pages * page_bytes);
+    if (free_bytes(path_) >= bytes_ - before + bytes_ / 4) {
+        held_ = make() == 0;
+        if (held_)
+            return true;
+        bytes_ = before;
+        held_ = make() == 0;
+    }
+    bytes_ = before;
+    return false;
+}
+
+bool file_reserve::leaves_room(std::uint64_t size, std::uint64_t growth) const noexcept {
+    const std::uint64_t largest = largest_file();
+    const std::uint64_t below = largest - std::min(largest, size);
+    if (held_)
+        return below >= bytes_;
+    // Whoever may use up what the system keeps for itself has that, too.
+    const bool tight = !impossible_ && space_at(path_).free < growth + bytes_ / 4;
+    return size <= largest && !tight;
 }
 
 } // namespace jobs

@@ -24,6 +24,13 @@ public:
     bool keep() noexcept;
     /// True: there was one.
     bool give_up() noexcept;
+    /// It is to hold so much from now on, up to `bytes_max`. False if there is no room for that.
+    bool grow(std::uint64_t bytes) noexcept;
+    /// Whether the database may become so large by growing so much. While this is held, it stays as
+    /// much below what a file may have (man 2 setrlimit), since room beside it is of no use there;
+    /// once it is given up, a quarter of it stays free: what grows must not take the room that the
+    /// log needs for what does not.
+    [[nodiscard]] bool leaves_room(std::uint64_t size, std::uint64_t growth) const noexcept;
     /// What it is, or would be.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <variant>
 
 #include "jobs/rules/step.hpp"
 
@@ -14,14 +17,34 @@ namespace {
 
 constexpr std::uint64_t reserve_bytes = 16'777'216;
 constexpr std::uint64_t log_pages = 1'000; // SQLite's default
-/// To be given out at once on a full disk: one takes a page or two.
+/// To be given out at once on a full disk.
 constexpr std::size_t given_when_full = 16;
+/// In one transaction there, as many as there is room for.
+constexpr std::size_t counts_when_full[] = {1'024, 32, 1};
+
+std::uint64_t size_of(const std::string& path) noexcept {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+    return error ? 0 : bytes;
+}
+
+/// What the largest job of a step needs to be taken: its row is written anew, into new pages of the
+/// file, and into the log with its key in an index. Twice that, and what there is beside it.
+std::uint64_t needed_for(const store_step& what) noexcept {
+    constexpr std::uint64_t beside = 65'536;
+    std::uint64_t largest = 0;
+    if (const auto* const adding = std::get_if<operations::add>(&what.what())) {
+        for (const new_job& job : adding->jobs)
+            largest = std::max(largest, 2 * job.payload.size() + 3 * job.key.size());
+    }
+    return 2 * largest + beside;
+}
 
 } // namespace
 
 sqlite_store::sqlite_store(const std::string& path, store_limits limits, id_source lease_ids)
     : file_(path), rows_(file_), rules_(rows_, limits, std::move(lease_ids)),
-      reserve_(path + "-reserve", reserve_bytes),
+      reserve_(path + "-reserve", reserve_bytes), allocated_(size_of(path)),
       thread_(rota::start_quiet_thread("job-store", [this] { work(); })) {}
 
 sqlite_store::~sqlite_store() {
@@ -86,7 +109,9 @@ void sqlite_store::do_all(steps all) noexcept {
 }
 
 void sqlite_store::do_together(steps all) noexcept {
-    if (!full_) {
+    if (!full_ && std::ranges::all_of(all, [this](const store_step* each) {
+            return each->adds_bytes() == 0 || reserve_.grow(needed_for(*each));
+        })) {
         const outcome of = attempt(all);
         const bool looks_only =
             std::ranges::all_of(all, [](const store_step* each) { return each->probes(); });
@@ -110,23 +135,38 @@ void sqlite_store::do_together(steps all) noexcept {
 
 void sqlite_store::do_alone(store_step& one) noexcept {
     store_step* const all[] = {&one};
-    const std::size_t bytes = one.adds_bytes();
-    if ((one.probes() || bytes != 0) && !may_add(bytes)) {
+    const bool adds = one.adds_bytes() != 0;
+    if ((one.probes() || adds) && !may_add(one)) {
         answer(all, failed("the job store cannot be used: the disk is full; jobs can be taken and "
                            "finished, and added again when there is room",
                            store_fault::full));
         return;
     }
+    if (full_ && !adds && !one.probes()) {
+        answer(all, attempt_on_full_disk(one));
+        return;
+    }
     outcome of = attempt(all);
     if (!of.why.empty() && of.kind == store_fault::full && !one.probes()) {
         make_room();
-        if (bytes == 0) {
-            rules_.give_at_most(1);
-            of = attempt(all);
-            rules_.give_at_most(given_when_full);
-        }
+        if (!adds)
+            of = attempt_on_full_disk(one);
     }
     answer(all, of);
+}
+
+sqlite_store::outcome sqlite_store::attempt_on_full_disk(store_step& one) noexcept {
+    store_step* const all[] = {&one};
+    outcome of;
+    for (const std::size_t count : counts_when_full) {
+        rules_.do_at_most(count, std::min(count, given_when_full));
+        of = attempt(all);
+        if (of.why.empty() || of.kind != store_fault::full)
+            break;
+        file_.write_back(true); // what it has taken up of the log is room again
+    }
+    rules_.do_at_most(counts_when_full[0], given_when_full);
+    return of;
 }
 
 void sqlite_store::write_back_normally() noexcept {
@@ -137,22 +177,22 @@ void sqlite_store::write_back_normally() noexcept {
 void sqlite_store::make_room() noexcept {
     reserve_.give_up();
     full_ = true;
-    rules_.give_at_most(given_when_full);
+    rules_.do_at_most(counts_when_full[0], given_when_full);
     file_.write_back_at(1);
-    file_.write_back();
+    file_.write_back(false);
 }
 
-bool sqlite_store::may_add(std::size_t bytes) noexcept {
-    if (!full_)
-        return true;
-    if (reserve_.keep()) {
+bool sqlite_store::may_add(const store_step& what) noexcept {
+    if (full_ && reserve_.keep()) {
         full_ = false;
-        rules_.give_at_most(SIZE_MAX);
+        rules_.do_at_most(SIZE_MAX, SIZE_MAX);
         write_back_normally();
-        return true;
     }
+    const std::uint64_t needed = needed_for(what);
     try {
-        return file_.unused_bytes() >= reserve_.bytes() + 2 * bytes;
+        if (!full_ && reserve_.grow(needed) && reserve_.leaves_room(file_.bytes(), 0))
+            return true;
+        return file_.unused_bytes() >= reserve_.bytes() + needed;
     } catch (const store_error&) {
         return false;
     }
@@ -181,7 +221,7 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
                 file_.touch();
         }
         rules_.flush();
-        file_.execute("COMMIT");
+        commit();
         tell(rules_.take_changes());
         return of;
     } catch (const store_error& e) {
@@ -195,6 +235,18 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
     stale_ = true;
     (void)rules_.take_changes();
     return of;
+}
+
+/// Not before the file has room for what has been added to it.
+void sqlite_store::commit() {
+    const std::uint64_t bytes = file_.bytes();
+    if (bytes > allocated_) {
+        if (!reserve_.leaves_room(bytes, bytes - allocated_))
+            file_.fail("the disk is full", store_fault::full);
+        file_.allocate(bytes);
+    }
+    file_.execute("COMMIT");
+    allocated_ = std::max(allocated_, bytes);
 }
 
 void sqlite_store::answer(steps all, const outcome& of) noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <span>
@@ -26,12 +27,14 @@ namespace jobs {
 /// transaction fails all of its steps have failed, and nothing of them is kept.
 ///
 /// On a full disk jobs can be taken and finished. What that needs is: room in the log, in which
-/// each commit is written first, and room in the file, since indexes grow when jobs are taken. So
-/// a file beside it holds room, at least as much as may be in the log. It is given up when
+/// each commit is written first, and room in the file, since rows and indexes grow when jobs are
+/// taken. Whatever is committed has its room in the file already, so the log can always be written
+/// back and be begun anew: it is never more than one transaction that has to find room. For that a
+/// file beside it holds some, twice as much at least as its largest job takes. It is given up when
 /// something fails for want of room; from then on what adds jobs is refused, each step is a
-/// transaction of its own, few jobs are given out at once, and the log is written back at every
-/// commit. Jobs are added again once the reserve can be made again, or as many pages within the
-/// file are empty as it had.
+/// transaction of its own, which is tried with fewer jobs if it has no room, and the log is written
+/// back at every commit. Jobs are added again once the reserve can be made again, or as many pages
+/// within the file are empty as it had.
 class sqlite_store final : public store {
 public:
     /// Throws store_error.
@@ -54,20 +57,23 @@ private:
     void do_together(steps all) noexcept;
     void do_alone(store_step& one) noexcept;
     [[nodiscard]] outcome attempt(steps all) noexcept;
+    [[nodiscard]] outcome attempt_on_full_disk(store_step& one) noexcept;
+    void commit();
     [[nodiscard]] static outcome failed(const char* why,
                                         store_fault kind = store_fault::failed) noexcept;
     static void answer(steps all, const outcome& of) noexcept;
     void make_room() noexcept;
     void write_back_normally() noexcept;
-    [[nodiscard]] bool may_add(std::size_t bytes) noexcept;
+    [[nodiscard]] bool may_add(const store_step& what) noexcept;
 
     // -- the store's thread, once it runs
     sqlite_database file_;
     sqlite_table rows_;
     ledger rules_;
     file_reserve reserve_;
-    bool stale_ = false; // a transaction has failed: what the ledger knows may not be so
-    bool full_ = false;  // the reserve has been given up
+    bool stale_ = false;      // a transaction has failed: what the ledger knows may not be so
+    bool full_ = false;       // the reserve has been given up
+    std::uint64_t allocated_; // of the disk, by the file
 
     // -- any thread
     rota::parker gathered_;

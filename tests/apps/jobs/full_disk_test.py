@@ -206,12 +206,6 @@ def test_all_else_that_finishes_on_a_full_disk(program, options, path):
     again or deleted, and whole queues that are purged."""
     with SmallDisk(path.parent, 4096, 4) as disk, disk.serve(program, options) as server:
         doomed, queue = Queue(server), Queue(server)
-
-        def post(on, what, order):
-            answer = server.post_json(f"{on.path}/{what}", order)
-            equal(answer.status, 200, answer.body)
-            return answer.json()
-
         equal(server.request("PUT", doomed.path, '{"max_attempts":1}').status, 200)
         for i in range(300):
             equal(doomed.add("x" * 1_000, key=str(i)).status, 201)
@@ -232,6 +226,75 @@ def test_all_else_that_finishes_on_a_full_disk(program, options, path):
         post(queue, "purge", {})
         equal(queue.show()["counts"]["queued"], 0)
         equal(queue.add("room").status, 201)
+
+
+def post(queue, what, order):
+    answer = queue.server.post_json(f"{queue.path}/{what}", order)
+    equal(answer.status, 200, answer.body)
+    return answer.json()
+
+
+def fill_behind_a_large_log(queue, size):
+    """As many jobs are taken at once as leave a large log, then others are added until it is
+    full."""
+    for i in range(60):
+        equal(queue.add("x" * size, key=f"first {i}").status, 201)
+    taken = []
+    while len(taken) < 60:
+        taken += queue.take(max=1000, lease_ms=4_000)
+    return taken, add_until_full(queue, size, "more ")
+
+
+def test_large_jobs_on_a_full_disk(program, options, path):
+    """Whatever the server chooses the size of: a purge, the removal of a queue, the dead, leases
+    that end all at once."""
+    with SmallDisk(path.parent, 32_768, 4) as disk, disk.serve(program, options) as server:
+        for size, empty in ((20_000, "purge"), (60_000, "remove"), (250_000, "purge")):
+            queue = Queue(server)
+            check(add_until_full(queue, size, ""), "it takes some")
+            if empty == "purge":
+                post(queue, "purge", {})
+            else:
+                equal(server.request("DELETE", queue.path).status, 204)
+            equal(queue.show()["counts"]["queued"], 0)
+            eventually(lambda: ready(server) is True, "it is ready again")
+        queue = Queue(server)
+        equal(server.request("PUT", queue.path, '{"max_attempts":1}').status, 200)
+        taken, added = fill_behind_a_large_log(queue, 100_000)
+        eventually(lambda: queue.show()["counts"]["dead"] == len(taken), "all leases have ended")
+        equal(drain(queue, len(added), server), added)
+        add_until_full(queue, 100_000, "again ")
+        equal(post(queue, "dead/delete", {})["deleted"], len(taken))
+        post(queue, "purge", {})
+
+
+def test_a_restart_behind_a_large_log(program, options, path):
+    with SmallDisk(path.parent, 32_768, 4) as disk:
+        with disk.serve(program, options) as server:
+            queue = Queue(server)
+            _, added = fill_behind_a_large_log(queue, 100_000)
+            server.signal(signal.SIGKILL)
+            server.wait()
+        with disk.serve(program, options) as server:
+            queue.server = server
+            equal(queue.take(max=1)[0]["id"], added[0])
+            post(queue, "purge", {})
+
+
+def test_jobs_that_are_large_for_the_disk(program, options, path):
+    """None is added that could not be taken."""
+    for size in (50_000, 100_000, 250_000):
+        for keyed in (False, True):
+            with SmallDisk(path.parent, 3_072, 4) as disk, disk.serve(program, options) as server:
+                queue = Queue(server)
+                added = []
+                while (answer := queue.add(f"{len(added)} " + "x" * size,
+                                           **({"key": f"k{len(added)}"} if keyed else {}))
+                       ).status == 201:
+                    added.append(answer.json()["id"])
+                equal(answer.status, 503, answer.body)
+                check(added or size > 100_000, f"none of {size} bytes")
+                equal(drain(queue, len(added), server), added)
 
 
 def with_file(test):

@@ -85,6 +85,29 @@ TEST_CASE("where files may not be so large there is none, and no signal") {
     CHECK(reserve.keep());
 }
 
+TEST_CASE("a reserve that is held grows, as far as it may") {
+    const scratch_folder folder;
+    const std::string path = folder.file("reserve");
+    file_reserve reserve(path, 1 << 20);
+    {
+        const file_limit small(1 << 20);
+        file_reserve less(path, 1 << 20);
+        REQUIRE(less.keep());
+        CHECK(less.bytes() == 1 << 18);
+        CHECK(less.grow(1 << 20)); // which is more than it is ever to be
+        CHECK(less.bytes() == 1 << 18);
+        CHECK(less.leaves_room(3 << 18, 4'096));
+        CHECK_FALSE(less.leaves_room((3 << 18) + 1, 4'096));
+        CHECK(less.give_up());
+        CHECK(less.leaves_room(1 << 20, 4'096));
+        CHECK_FALSE(less.leaves_room((1 << 20) + 1, 4'096));
+        CHECK_FALSE(less.leaves_room(1 << 20, std::uint64_t{1} << 60));
+    }
+    REQUIRE(reserve.keep());
+    CHECK(reserve.grow(1 << 20));
+    CHECK(bytes_held(path) >= reserve.bytes());
+}
+
 TEST_CASE("where there can be no file for another reason it is done without") {
     file_reserve reserve("/proc/reserve", 1 << 20);
     CHECK(reserve.bytes() > 0);

@@ -148,6 +148,36 @@ TEST_CASE("what does not add is done although what adds beside it has no room") 
     CHECK(failed <= 40);
 }
 
+TEST_CASE("where files may not become larger all jobs can be taken and finished") {
+    for (const std::size_t size : {200, 9'000}) {
+        const file_limit small(1 << 20);
+        store_driver d("sqlite");
+        std::size_t added = 0;
+        bool failed = false;
+        while (!failed) {
+            std::vector<new_job> one;
+            one.push_back({std::to_string(added), std::string(size, '1')});
+            try {
+                (void)d.wait(d.store().add(d.queue, std::move(one), std::nullopt, d.now));
+                ++added;
+            } catch (const store_error& e) {
+                REQUIRE(e.kind() == store_fault::full);
+                failed = true;
+            }
+        }
+        CHECK(added * size > 100'000);
+        while (added > 0) {
+            std::vector<std::string> leases;
+            for (const taken_job& job : d.take(100))
+                leases.push_back(job.lease_id);
+            REQUIRE_FALSE(leases.empty());
+            CHECK(d.ack(leases).acked == leases.size());
+            added -= leases.size();
+        }
+        CHECK(d.add("after").outcome == add_outcome::added);
+    }
+}
+
 TEST_CASE("the last queue that has given out its last id takes no more, and loses nothing") {
     store_driver d("sqlite");
     REQUIRE(d.add("first").id == 1);
