@@ -120,7 +120,7 @@ task<response> remove_queue(service* s, request* req) {
 }
 
 task<response> list_jobs(service* s, request* req) {
-    if (std::optional<std::string> key = query(*req, "key")) {
+    if (std::optional<std::string> key = req->query("key")) { // one may be empty
         if (query(*req, "state") || query(*req, "cursor"))
             throw problem(400, "invalid_request", "key goes with neither state nor cursor");
         const std::size_t limit = read_limit(query(*req, "limit"));

@@ -188,6 +188,11 @@ def test_a_job_is_found_by_its_key(server):
           [(second, "delayed"), (first, "dead")])
     equal(server.get(f"{queue.path}/jobs?key=x+y&limit=1").json().keys(), {"jobs"})
     problem(server.get(f"{queue.path}/jobs?key=x&state=dead"), 400, "invalid_request")
+    queue = Queue(server)  # a key may be empty
+    queue.add("other")
+    equal(server.get(f"{queue.path}/jobs?key=").json()["jobs"], [])
+    equal(queue.add("").json()["key"], "")
+    equal([job["id"] for job in server.get(f"{queue.path}/jobs?key=").json()["jobs"]], ["2"])
 
 
 if __name__ == "__main__":
