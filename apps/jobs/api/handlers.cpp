@@ -114,9 +114,12 @@ void refuse_encoded(const request& req) {
     std::string_view list = all;
     while (!list.empty()) {
         const std::string_view coding = fields::next_list_item(list);
-        if (!coding.empty() && !fields::iequals(coding, "identity"))
-            throw problem(415, "unsupported_media_type",
-                          "the content must not be encoded or compressed");
+        if (!coding.empty() && !fields::iequals(coding, "identity")) {
+            problem refused(415, "unsupported_media_type",
+                            "the content must not be encoded or compressed");
+            refused.coded = true;
+            throw refused;
+        }
     }
 }
 

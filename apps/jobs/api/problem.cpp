@@ -10,6 +10,8 @@ rota::http::response to_response(const problem& p) {
     for (const auto& [name, text] : p.members)
         told.member(name, text);
     rota::http::response answer = told.answer();
+    if (p.coded)
+        answer.header("Accept-Encoding", "identity");
     if (p.status == 429 || p.status == 503)
         answer.header("Retry-After", "1");
     return answer;

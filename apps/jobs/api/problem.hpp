@@ -21,6 +21,7 @@ struct problem : std::exception {
     std::string detail;    ///< a sentence
     /// More members, texts. The names outlive this.
     std::vector<std::pair<std::string_view, std::string>> members{};
+    bool coded = false; ///< the content is: the answer says that it must not be
 };
 
 /// The answer as application/problem+json. 429 and 503 get a Retry-After of a second.
