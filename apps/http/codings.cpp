@@ -1,10 +1,13 @@
 #include "codings.hpp"
 
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <rota/http/behind.hpp>
 #include <rota/http/coding.hpp>
 #include <rota/http/decoding.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota_http {
 namespace {
@@ -14,16 +17,37 @@ using rota::http::method;
 using rota::http::middleware;
 using rota::http::next;
 using rota::http::request;
+using rota::http::response;
+namespace fields = rota::http::fields;
 
 middleware shared_by(std::shared_ptr<const middleware> by) {
     return [by = std::move(by)](request& req, next proceed) { return (*by)(req, proceed); };
 }
 
+rota::task<response> unsupported() {
+    response answer = response::text("the content must not be encoded or compressed\n");
+    answer.status(415).header("Accept-Encoding", "identity");
+    co_return std::move(answer);
+}
+
+rota::task<response> refuse_encoded(request& req, next proceed) {
+    const std::string all = fields::joined(req.headers(), "Content-Encoding").value_or("");
+    std::string_view list = all;
+    while (!list.empty()) {
+        const std::string_view coding = fields::next_list_item(list);
+        if (!coding.empty() && !fields::iequals(coding, "identity"))
+            return unsupported();
+    }
+    return proceed(req);
+}
+
 } // namespace
 
 codings::codings(const settings& from) {
-    if (from.no_compress)
+    if (from.no_compress) {
+        requests_ = std::make_shared<const middleware>(refuse_encoded);
         return;
+    }
     answers_ = std::make_shared<const middleware>(rota::http::coding());
     rota::http::decoding_options limits;
     limits.bytes_max = from.max_body;
@@ -44,7 +68,7 @@ handler codings::answers(handler of) const {
 }
 
 handler codings::requests(handler of) const {
-    return requests_ ? rota::http::behind(shared_by(requests_), std::move(of)) : std::move(of);
+    return rota::http::behind(shared_by(requests_), std::move(of));
 }
 
 } // namespace rota_http

@@ -337,7 +337,15 @@ def test_without_compression(server):
         equal(answer.headers["Vary"], None)
         equal(ask(other, "/bytes/5000", "*;q=0").status, 200)
         equal(ask(other, "/", "gzip").coding, "identity")
-        equal(echo(other, gzip.compress(b"a"), "gzip").body, gzip.compress(b"a"))
+        for path in ("/echo", "/form"):
+            for names in ("gzip", "identity, br", "unknown"):
+                answer = other.request("POST", path, gzip.compress(b"a=b"), {
+                    "Content-Encoding": names,
+                    "Content-Type": "application/x-www-form-urlencoded"})
+                equal((answer.status, answer.headers["Accept-Encoding"]), (415, "identity"), path)
+            equal(other.request("POST", path, b"a=b", {
+                "Content-Encoding": "Identity",
+                "Content-Type": "application/x-www-form-urlencoded"}).status, 200, path)
 
 
 # --- Other clients ---
