@@ -242,6 +242,7 @@ def test_echo_refuses(server):
         equal(read_answer(client)[1], b"abc")
     equal(server.get("/echo").status, 405)
     equal(server.get("/echo").headers["Allow"], "POST, OPTIONS")
+    check("TRACE" not in server.request("OPTIONS", "*").headers["Allow"], "nobody serves TRACE")
 
 
 def test_what_is_not_there(server):
