@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <rota/http/error.hpp>
+#include <rota/http/media_type.hpp>
 #include <rota/sleep.hpp>
 
 #include "echo_memory.hpp"
@@ -105,7 +106,9 @@ task<void> echo_on(body_reader* from, std::vector<std::string> begin, body_write
 /// an error, and a client may send all of it before it reads. When the memory for that is used up,
 /// it is sent back while it comes.
 task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_memory> memory) {
-    const std::string type(req->header("Content-Type").value_or("application/octet-stream"));
+    std::string type(req->header("Content-Type").value_or(""));
+    if (!rota::http::media_type::parse(type))
+        type = "application/octet-stream";
     body_reader& body = req->body();
     body.limit(bytes_max);
     std::optional<std::uint64_t> length = body.length();

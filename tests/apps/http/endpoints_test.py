@@ -151,6 +151,9 @@ def test_echo(server):
     equal(answer.headers["X-Content-Type-Options"], "nosniff")
     equal((answer.status, answer.body), (200, b"text"))
     equal(answer.headers["Content-Type"], "text/x-any; a=b")
+    for no_type in ("", "garbage\xff", "text", "a/b; c"):
+        answer = server.request("POST", "/echo", b"text", {"Content-Type": no_type})
+        equal(answer.headers["Content-Type"], "application/octet-stream", no_type)
     equal(server.request("POST", "/echo", b"").body, b"")
     for size in (1, 65536, 1_048_576, 1_048_577, 5_000_000):
         content = os.urandom(size)
