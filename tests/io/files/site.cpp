@@ -221,13 +221,13 @@ TEST_CASE("Cache-Control is of the first pattern that fits") {
     CHECK(rule("a.txt").empty());
     files.put("[id]\\x.js", "");
     options.cache_control = {{"[id]\\?.js", "max-age=3"}};
-    const site odd(files.root(), options);
+    site odd(files.root(), options);
     CHECK(odd.open("[id]\\x.js").file->plain.stays.ends_with("max-age=3\r\n"));
     files.put("\xc3\xbc.txt", "");
     files.put("aabaab", "");
     options.cache_control = {
         {"?.txt", "max-age=4"}, {"?*a?b", "max-age=5"}, {"*?*?*", "max-age=6"}};
-    const site others(files.root(), options);
+    site others(files.root(), options);
     CHECK(others.open("\xc3\xbc.txt").file->plain.stays.ends_with("max-age=4\r\n"));
     CHECK(others.open("aabaab").file->plain.stays.ends_with("max-age=5\r\n"));
     CHECK(others.open("a.css").file->plain.stays.ends_with("max-age=6\r\n"));
