@@ -420,10 +420,16 @@ private:
                        "the first goodbye says what the last stream is");
         here().require(last <= last_served_, "a stream that was given up is served");
         for (auto& [id, s] : streams_) {
-            here().require(id <= last || !s.status, "a stream that is served is given up");
+            here().require(id <= last || !(s.status || has_begun(s)),
+                           "a stream that is served is given up");
             s.reset = s.reset || id > last;
         }
         last_served_ = last;
+    }
+
+    /// Whether it is known that its handler has run.
+    [[nodiscard]] bool has_begun(const stream& s) const {
+        return s.asked.target.starts_with("/wait/") && in_.begun.contains(s.asked.target.substr(6));
     }
 
     void take_window(const h2_frame& f) {

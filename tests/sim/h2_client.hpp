@@ -20,6 +20,7 @@ struct h2_host {
     std::chrono::milliseconds drain_timeout{};
     std::optional<time_point> drains{}; // since when
     std::set<std::string> waiting{};    // handlers that do so until they are stopped
+    std::set<std::string> begun{};      // all of these that there were
     std::size_t clients = 0;            // so far
 
     /// Whether what has been begun is to be served.

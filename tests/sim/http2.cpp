@@ -32,6 +32,7 @@ task<response> wait(h2_host* in, std::string name) {
     {
         const memory::ample here_is_room;
         in->waiting.insert(name);
+        in->begun.insert(name);
     }
     rota::event never_set;
     co_await never_set.wait();

@@ -219,13 +219,15 @@ void engine::consumed(std::size_t bytes) {
 void engine::announce_end() { check(nghttp2_submit_shutdown_notice(session_.get())); }
 
 void engine::end_behind_streams() {
-    check(nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE,
-                                nghttp2_session_get_last_proc_stream_id(session_.get()),
-                                NGHTTP2_NO_ERROR, nullptr, 0));
+    last_id_ = nghttp2_session_get_last_proc_stream_id(session_.get());
+    check(nghttp2_submit_goaway(session_.get(), NGHTTP2_FLAG_NONE, last_id_, NGHTTP2_NO_ERROR,
+                                nullptr, 0));
 }
 
 void engine::end(error_code why) {
-    check(nghttp2_session_terminate_session(session_.get(), static_cast<std::uint32_t>(why)));
+    const auto last = std::min(last_id_, nghttp2_session_get_last_proc_stream_id(session_.get()));
+    check(
+        nghttp2_session_terminate_session2(session_.get(), last, static_cast<std::uint32_t>(why)));
 }
 
 bool engine::over() const noexcept {

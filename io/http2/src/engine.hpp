@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,7 +100,8 @@ public:
     /// Tells the client that the connection is about to end (RFC 9113 section 6.8): it should open
     /// no more streams.
     void announce_end();
-    /// Ends it behind the streams that have begun.
+    /// Ends it behind the streams that have begun: no other does, though the client may not have
+    /// been told yet.
     void end_behind_streams();
     /// Ends it now, for this.
     void end(error_code why);
@@ -116,6 +118,7 @@ public:
     [[nodiscard]] bool is_connection_held_back() const noexcept;
 
 private:
+    static constexpr auto stream_id_max = std::numeric_limits<std::int32_t>::max();
     struct callbacks; // what nghttp2 calls, with the engine as user data
     [[nodiscard]] static const nghttp2_session_callbacks* callbacks_of_all();
     static ssize_t read_content(nghttp2_session* session, std::int32_t id, std::uint8_t* into,
@@ -135,7 +138,8 @@ private:
     std::string* out_ = nullptr;     // within write()
     std::size_t out_max_ = 0;
     const std::uint32_t streams_max_;
-    std::uint32_t streams_ = 0; // as its client counts them
+    std::uint32_t streams_ = 0;            // as its client counts them
+    std::int32_t last_id_ = stream_id_max; // behind which it ends
     std::optional<fault> found_;
     int windows_too_large_ = 0; // by WINDOW_UPDATE, each of one stream that is about to be reset
     bool greeted_ = false;      // the settings are written

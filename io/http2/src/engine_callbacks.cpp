@@ -61,6 +61,9 @@ struct engine::callbacks {
                 self.found_ = fault{error_code::enhance_your_calm, "too many streams at once"};
                 return static_cast<int>(NGHTTP2_ERR_CALLBACK_FAILURE);
             }
+            // The client will be told that it is not served; then nghttp2 closes it.
+            if (frame->hd.stream_id > self.last_id_)
+                return 0;
             engine_stream* const made = self.events_.on_begin(frame->hd.stream_id);
             nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, made);
             return 0;
@@ -132,10 +135,11 @@ struct engine::callbacks {
                        const std::uint8_t* bytes, std::size_t size, void* user) noexcept {
         engine& self = of(user);
         engine_stream* const stream = self.find(id);
-        if (stream == nullptr)
-            return 0;
         return guarded(self, [&] {
-            self.events_.on_content(stream, text_of(bytes, size));
+            if (stream != nullptr)
+                self.events_.on_content(stream, text_of(bytes, size));
+            else
+                self.consumed(size); // nobody else does
             return 0;
         });
     }

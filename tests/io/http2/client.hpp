@@ -2,6 +2,7 @@
 
 // A client of HTTP/2 for tests: frames by hand, over a memory_stream.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -176,7 +177,7 @@ public:
         receive();
     }
     /// Nothing of what is written is read.
-    void go_on() { scheduler_.run(); }
+    void go_on(std::chrono::milliseconds length = {}) { scheduler_.advance(length); }
     /// The error code of the last GOAWAY, or -1.
     [[nodiscard]] int goaway() const { return goaways.empty() ? -1 : goaways.back().second; }
     [[nodiscard]] bool ended() const { return routine_->state() == routine_state::stopped; }
@@ -222,7 +223,10 @@ private:
             of.content += one.payload;
             break;
         case headers_frame:
-            of.heads.push_back(decode(one.payload));
+        case continuation_frame:
+            block_ += one.payload;
+            if ((one.flags & end_headers) != 0)
+                of.heads.push_back(decode(std::exchange(block_, {})));
             break;
         case reset_frame:
             of.reset = word(at);
@@ -278,6 +282,7 @@ private:
     std::stop_source draining_;
     nghttp2_hd_inflater* inflater_ = nullptr;
     std::string rest_;
+    std::string block_; // of fields, so far
     inline_scheduler scheduler_;
     memory_stream stream_{scheduler_};
     routine_ptr routine_;

@@ -1,0 +1,91 @@
+// Ends that have been decided on and not been said yet.
+
+#include "connection.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "client.hpp"
+
+namespace rota::http {
+namespace {
+
+using namespace test;
+
+std::string begin(std::uint32_t id, std::string path, bool last = true) {
+    return make_frame(headers_frame, end_headers | (last ? end_stream : 0), id,
+                      encode(asking(last ? "GET" : "POST", std::move(path))));
+}
+
+/// One whose third request is not served, as is decided while nothing can be said to it.
+struct mute_client {
+    int quick = 0;
+    http2_client c{routes(), limits(), false};
+
+    explicit mute_client(const std::vector<std::string>& behind) {
+        c.hello(number(4, 2) + number(1'000'000));
+        c.open_window(0, 1'000'000);
+        c.stream().set_room(0);
+        say(begin(1, "/large"));
+        say(begin(3, "/all", false));
+        for (const std::string& bytes : behind)
+            say(bytes);
+        c.stream().set_room(10'000'000);
+        c.receive();
+    }
+    void say(const std::string& bytes) {
+        c.stream().send(bytes);
+        c.go_on();
+    }
+    router routes() {
+        router made;
+        made.get("/large", [] { return response::text(std::string(300'000, 'x')); })
+            .get("/quick", [this] { return response::text(std::to_string(++quick)); })
+            .post("/all", [](const request&, std::string all) { return response::text(all); });
+        return made;
+    }
+    static server_limits limits() {
+        server_limits made;
+        made.requests_per_connection_max = 2;
+        made.http2.connection_window_bytes = 65'535;
+        return made;
+    }
+};
+
+TEST_CASE("http2: a request behind the last is not served before that has been said, either") {
+    mute_client client({begin(5, "/quick"), begin(7, "/all", false)});
+    http2_client& c = client.c;
+    CHECK(c.goaways == std::vector<std::pair<std::uint32_t, int>>{{3, 0}});
+    CHECK(c.answers[1].ended);
+    c.content(3, "content", true);
+    CHECK(c.answers[3].content == "content");
+    CHECK(client.quick == 0);
+    CHECK(c.answers[5].heads.empty());
+    CHECK(c.metrics().requests == 2);
+}
+
+TEST_CASE("http2: content of what is not served takes nothing from the others' window") {
+    mute_client client({begin(5, "/all", false),
+                        make_frame(data_frame, 0, 5, std::string(16'000, 'x')),
+                        make_frame(data_frame, 0, 5, std::string(16'000, 'x')),
+                        make_frame(data_frame, 0, 5, std::string(16'000, 'x'))});
+    CHECK(client.c.windows[0] >= 40'000);
+    CHECK(client.c.goaways == std::vector<std::pair<std::uint32_t, int>>{{3, 0}});
+}
+
+TEST_CASE("http2: the last stream is not a later one when the connection fails") {
+    std::string flood;
+    for (int i = 0; i < 3'000; ++i)
+        flood += make_frame(priority_frame, 0, 9, number(0) + "x");
+    mute_client client({begin(5, "/quick"), flood});
+    CHECK(client.c.goaway() == 11);
+    for (const auto& [last, error] : client.c.goaways)
+        CHECK(last == 3);
+}
+
+} // namespace
+} // namespace rota::http
