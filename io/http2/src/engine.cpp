@@ -15,6 +15,8 @@ namespace rota::http::h2 {
 namespace {
 
 constexpr std::size_t default_window = 65'535;
+/// Of the fields of an answer, or of its trailers. HTTP/1.1 knows no limit; nghttp2 needs one.
+constexpr std::size_t fields_bytes_max = 16'777'216;
 
 /// nghttp2 ends the connection for a stream too many, where RFC 9113 section 5.1.2 has that stream
 /// refused. So it is told of more, the engine counts, and the settings are written with its limit.
@@ -86,6 +88,7 @@ std::unique_ptr<nghttp2_option, option_end> make_options() {
     std::unique_ptr<nghttp2_option, option_end> options(made);
     nghttp2_option_set_no_auto_window_update(made, 1);
     nghttp2_option_set_no_closed_streams(made, 1);
+    nghttp2_option_set_max_send_header_block_length(made, fields_bytes_max);
     nghttp2_option_set_builtin_recv_extension_type(made, NGHTTP2_PRIORITY_UPDATE);
 #ifdef ROTA_NGHTTP2_RESET_RATE
     nghttp2_option_set_stream_reset_rate_limit(made, 1'000'000, 1'000'000);
@@ -166,7 +169,8 @@ void engine::write(std::string& out, std::size_t bytes_max) {
         const std::uint8_t* piece = nullptr;
         const std::size_t before = out.size();
         const ssize_t size = nghttp2_session_mem_send(session_.get(), &piece);
-        if (size == NGHTTP2_ERR_NOMEM || std::exchange(out_of_memory_, false)) {
+        if (std::exchange(out_of_memory_, false) || size < 0) { // which is said of nothing else
+
             out_ = nullptr;
             throw std::bad_alloc();
         }

@@ -190,6 +190,18 @@ struct engine::callbacks {
         return 0;
     }
 
+    /// Of a stream whose fields do not leave the rest has nothing to follow.
+    static int on_not_sent(nghttp2_session* /*session*/, const nghttp2_frame* frame, int /*error*/,
+                           void* user) noexcept {
+        engine& self = of(user);
+        if (frame->hd.type != NGHTTP2_HEADERS || self.find(frame->hd.stream_id) == nullptr)
+            return 0;
+        return guarded(self, [&] {
+            self.reset(frame->hd.stream_id, error_code::internal_error);
+            return 0;
+        });
+    }
+
     /// A frame of content: its head, then bytes of the stream's, without a copy in between.
     static int send_data(nghttp2_session* /*session*/, nghttp2_frame* frame,
                          const std::uint8_t* head, std::size_t size,
@@ -226,7 +238,9 @@ struct engine::callbacks {
         const int failed = guarded(self, [&] {
             answer_fields fields(self.fields_);
             fields.add_lines(there.trailers->wire());
-            return nghttp2_submit_trailer(session, id, self.fields_.data(), self.fields_.size());
+            self.check(
+                nghttp2_submit_trailer(session, id, self.fields_.data(), self.fields_.size()));
+            return 0;
         });
         return failed != 0 ? ssize_t{NGHTTP2_ERR_CALLBACK_FAILURE}
                            : static_cast<ssize_t>(there.bytes);
@@ -252,6 +266,7 @@ struct engine::callbacks {
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, &on_data);
         nghttp2_session_callbacks_set_on_stream_close_callback(made, &on_close);
         nghttp2_session_callbacks_set_on_frame_send_callback(made, &on_sent);
+        nghttp2_session_callbacks_set_on_frame_not_send_callback(made, &on_not_sent);
         nghttp2_session_callbacks_set_send_data_callback(made, &send_data);
         return all;
     }

@@ -1,10 +1,13 @@
-// How many streams there are at once.
+// How many streams there are at once, and what does not fit into one frame, or into memory.
 
 #include "engine.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <catch2/catch_test_macros.hpp>
@@ -12,6 +15,7 @@
 #include <rota/sleep.hpp>
 
 #include "client.hpp"
+#include "limited_memory.hpp"
 
 namespace rota::http {
 namespace {
@@ -135,6 +139,101 @@ TEST_CASE("http2: streams that have a priority before they begin count as begun"
     CHECK(c.goaway() == -1);
     c.send(make_frame(0x10, 0, 0, number(13) + "u=1"));
     CHECK(c.goaway() == 1); // RFC 9218 section 7.1
+}
+
+/// Answers with fields, or trailers, of so many bytes: in two, each of which a client takes.
+router verbose() {
+    const auto half = [](const request& asked) {
+        return std::string(asked.param<std::size_t>("bytes") / 2, 'x');
+    };
+    router made = slow_and_quick();
+    made.get("/head/{bytes}",
+             [half](const request& asked) {
+                 return response::text("all").header("X-A", half(asked)).header("X-B", half(asked));
+             })
+        .get("/trailers/{bytes}", [half](const request& asked) {
+            return response::stream([fields = half(asked)](body_writer& out) -> task<void> {
+                co_await out.write("all");
+                out.add_trailer("X-A", fields);
+                out.add_trailer("X-B", fields);
+            });
+        });
+    return made;
+}
+
+TEST_CASE("http2: fields of an answer may be many frames") {
+    http2_client c(verbose());
+    std::uint32_t id = 1;
+    for (const std::string path : {"/head/120000", "/trailers/120000"}) {
+        CAPTURE(path);
+        c.ask(id, asking("GET", path));
+        const http2_client::answer& got = c.answers[id];
+        CHECK(got.get(":status") == "200");
+        CHECK(got.get("x-a") == std::string(60'000, 'x'));
+        CHECK(got.get("x-b") == std::string(60'000, 'x'));
+        CHECK(got.content == "all");
+        CHECK(got.ended);
+        id += 2;
+    }
+    CHECK(c.goaway() == -1);
+}
+
+TEST_CASE("http2: a stream whose fields cannot be sent is reset, and the others go on") {
+    http2_client c(verbose());
+    c.ask(1, asking("GET", "/slow"));
+    c.ask(3, asking("GET", "/head/20000000"));
+    CHECK(c.answers[3].heads.empty());
+    CHECK(c.answers[3].reset == 2);
+    c.ask(5, asking("GET", "/trailers/20000000"));
+    CHECK(c.answers[5].content == "all");
+    CHECK_FALSE(c.answers[5].ended);
+    CHECK(c.answers[5].reset == 2);
+    c.advance(1s);
+    CHECK(c.answers[1].content == "slow");
+    CHECK(c.goaway() == -1);
+}
+
+/// One stream, whose answer is no more than its trailers, for which there is no memory.
+struct forgetful_stream final : h2::engine_stream, h2::engine_events {
+    headers trailers;
+    content ready(std::size_t /*bytes_max*/) noexcept override {
+        ::test::allocations_left = 0;
+        ::test::failures_left = 1;
+        return {.bytes = 0, .last = true, .trailers = &trailers};
+    }
+    std::string_view take(std::size_t /*bytes*/) noexcept override { return {}; }
+    h2::engine_stream* on_begin(std::int32_t /*id*/) override { return this; }
+    bool on_field(h2::engine_stream* /*of*/, std::string_view /*name*/, std::string_view /*value*/,
+                  bool /*trailer*/) override {
+        return true;
+    }
+    void on_request(h2::engine_stream* /*of*/, bool /*more*/) override {}
+    void on_content(h2::engine_stream* /*of*/, std::string_view /*piece*/) override {}
+    void on_content_end(h2::engine_stream* /*of*/) override {}
+    void on_trailers(h2::engine_stream* /*of*/) override {}
+    void on_sent(h2::engine_stream* /*of*/, std::size_t /*bytes*/, bool /*last*/,
+                 bool /*cut*/) noexcept override {}
+    void on_closed(h2::engine_stream* /*of*/) override {}
+    bool on_provoked_reset() noexcept override { return true; }
+};
+
+TEST_CASE("http2: that there is no memory for trailers is said") {
+    forgetful_stream one;
+    one.trailers.add("X-Large", std::string(40'000, 'x')); // of a size that nobody keeps
+    h2::engine engine(one, server_limits{});
+    std::string out;
+    CHECK_FALSE(engine.read(
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + make_frame(settings_frame, 0, 0) +
+        make_frame(headers_frame, end_headers | end_stream, 1, encode(asking("GET", "/")))));
+    engine.answer(1, response(), true);
+    bool said = false;
+    try {
+        engine.write(out, 32'768);
+    } catch (const std::bad_alloc&) {
+        said = true;
+    }
+    ::test::allocations_left = -1;
+    CHECK(said);
 }
 
 } // namespace
