@@ -41,6 +41,11 @@ bool is_no_trailer(std::string_view name) noexcept {
     return std::find(dropped.begin(), dropped.end(), name) != dropped.end();
 }
 
+/// As HTTP/1.1 has it (RFC 3986 is ASCII); controls are seen to.
+bool is_of_no_target(char c) noexcept {
+    return c == ' ' || c == '#' || static_cast<unsigned char>(c) >= 0x80;
+}
+
 } // namespace
 
 void request_fields::reset() noexcept {
@@ -126,6 +131,10 @@ void request_fields::add_pseudo(std::string_view name, std::string_view value) {
         authority_ = keep(value);
     else if (name == ":protocol")
         protocol_ = keep(value);
+    // In clear, too, it may be https: a gateway that has ended TLS passes on what it was asked for.
+    else if (name == ":scheme" && !syntax::iequals(value, "http") &&
+             !syntax::iequals(value, "https"))
+        refuse(400, "neither http nor https");
 }
 
 void request_fields::add_length(std::string_view value) {
@@ -210,7 +219,7 @@ void request_fields::finish_target() {
 }
 
 void request_fields::finish_origin(std::string_view path) {
-    if (!path.starts_with('/') || path.find_first_of(" #") != std::string_view::npos)
+    if (!path.starts_with('/') || std::any_of(path.begin(), path.end(), is_of_no_target))
         refuse(400, "malformed request target");
     const std::size_t query = path.find('?');
     const auto size = static_cast<std::uint32_t>(std::min(query, path.size()));
