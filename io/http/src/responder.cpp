@@ -11,6 +11,12 @@
 #include "answers.hpp"
 
 namespace rota::http {
+namespace {
+
+/// Of what answers CONNECT a success is a tunnel (RFC 9110 section 9.3.6).
+bool asks_tunnel(const request_head& head) noexcept { return head.form == target_form::authority; }
+
+} // namespace
 
 [[gnu::always_inline]] inline void responder::begin_account(const request_head& head) noexcept {
     head_ = &head;
@@ -46,6 +52,8 @@ void responder::begin_unread(const request_head& head) noexcept {
 }
 
 bool responder::try_answer() {
+    if (asks_tunnel(*head_)) // an answer() may have to stand in for the handler's
+        return false;
     const handler::plain* function = router_access::direct(match_);
     const bool unrouted = match_.target == nullptr && router_access::plain_fallback(match_);
     if (function == nullptr && !unrouted)
@@ -76,7 +84,8 @@ task<exchange_end> responder::answer() {
         if (error)
             answer.emplace(error_answer(failure_of(error)));
     }
-    if (!answer->takes_over() && answer->status() / 100 == 2 && on_.is_for_takeover())
+    const bool for_takeover = asks_tunnel(*head_) || on_.is_for_takeover();
+    if (for_takeover && !answer->takes_over() && answer->status() / 100 == 2)
         answer.emplace(error_answer(http_error(501, "no other protocol is spoken here")));
     add_promised(*answer);
     if (answer->takes_over())
@@ -97,7 +106,6 @@ task<exchange_end> responder::answer() {
         if (done.begun)
             co_return exchange_end::cut;
         answer.emplace(error_answer(what)); // which is whole
-        add_promised(*answer);
     }
     if (on_.try_send(*answer)) {
         account(*answer);
@@ -111,9 +119,9 @@ task<exchange_end> responder::answer() {
     co_return exchange_end::answered;
 }
 
-/// The fields that middleware has promised for any answer.
+/// The fields that middleware has promised for any answer, whoever makes it.
 void responder::add_promised(response& answer) const {
-    const request_facts* const facts = request_access::known_facts(*request_);
+    const request_facts* const facts = request_ ? request_access::known_facts(*request_) : nullptr;
     if (facts != nullptr && !facts->answer_fields.empty())
         add_missing_fields(answer.headers(), facts->answer_fields);
 }
@@ -125,15 +133,18 @@ http_error responder::failure_of(const std::exception_ptr& error) {
 }
 
 response responder::error_answer(const http_error& what) {
+    std::optional<response> answer;
     try {
         const error_page* const page =
             router_access::error_page_for(place_.routes, *head_, routed_ ? &match_ : nullptr);
-        return http::error_answer(page, what);
+        answer.emplace(http::error_answer(page, what));
     } catch (...) { // the client is to have an answer
         report_thrown("error page", std::current_exception(), place_.hooks);
         const bool own = !what.content_type().empty(); // what is wrong with it, perhaps
-        return http::error_answer(nullptr, own ? http_error(what.status(), "") : what);
+        answer.emplace(http::error_answer(nullptr, own ? http_error(what.status(), "") : what));
     }
+    add_promised(*answer);
+    return std::move(*answer);
 }
 
 void responder::account(const response& answer, std::optional<std::uint64_t> bytes) {

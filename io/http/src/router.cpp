@@ -252,13 +252,8 @@ task<response> router_access::dispatch(request& req, const route_match& match) {
 }
 
 response router_access::fallback(const request& req, const route_match& match) {
-    if (request_access::head(req).form == target_form::authority) {
-        response answer = error_answer(match.page, {501, "CONNECT is for proxies"});
-        // Over HTTP/1 bytes of the tunnel that there is not may follow already.
-        if (request_access::head(req).major == 1)
-            answer.close();
-        return answer;
-    }
+    if (request_access::head(req).form == target_form::authority)
+        return error_answer(match.page, {501, "CONNECT is for proxies"});
     if (match.allowed.empty())
         return error_answer(match.page, {404, ""});
     response answer =

@@ -352,7 +352,8 @@ answer_terms session::begin_answer(const response& answer, content_framing frami
     const std::uint64_t max = limits_.requests_per_connection_max;
     with_.keep_alive = head().keep_alive && !answer.closes() && !body_.failed() &&
                        (max == 0 || requests_ + 1 < max) && framing != content_framing::until_close;
-    if (watch_.draining() && is_last_of_drain())
+    // Bytes of the tunnel that there is not may follow already.
+    if (head().form == target_form::authority || (watch_.draining() && is_last_of_drain()))
         with_.keep_alive = false;
     if (!parser_.complete() && !will_drop_rest(answer))
         with_.keep_alive = false;

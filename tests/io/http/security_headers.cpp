@@ -15,12 +15,16 @@ namespace {
 
 using test::ask;
 
+task<void> nobody(takeover& /*client*/) { co_return; }
+
 router secured(const security_headers_options& options = {}) {
     router routes;
     routes.use(security_headers(options));
     routes.get("/", [] { return response::text("x"); })
         .get("/own", [] { return response(200).header("X-Frame-Options", "SAMEORIGIN"); })
-        .get("/throws", []() -> response { throw http_error(500, ""); });
+        .get("/throws", []() -> response { throw http_error(500, ""); })
+        .get("/upgrade", [] { return response::upgrade("other", nobody); })
+        .get("/tunnel", [] { return response::tunnel(nobody); });
     return routes;
 }
 
@@ -28,7 +32,8 @@ router secured(const security_headers_options& options = {}) {
 
 TEST_CASE("every answer has them, whoever makes it") {
     test::session_driver s(secured());
-    for (const char* const path : {"GET /", "GET /none", "GET /throws", "POST /", "OPTIONS /"}) {
+    for (const char* const path : {"GET /", "GET /none", "GET /throws", "POST /", "OPTIONS /",
+                                   "GET /upgrade", "GET /tunnel"}) {
         const auto got = ask(s, path);
         CAPTURE(path);
         CHECK(got.field("X-Content-Type-Options") == "nosniff");

@@ -212,6 +212,33 @@ TEST_CASE("CONNECT is for whom a proxy lets through") {
     CHECK(none.metrics().requests == 1);
 }
 
+TEST_CASE("what answers CONNECT and is no tunnel does not look like one, and is the last") {
+    const auto answer = [](handler with) {
+        router made = upgrade_routes();
+        made.connect(std::move(with));
+        session_driver s(std::move(made));
+        const std::string out = s.exchange("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\n"
+                                           "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n");
+        CHECK(out.find("\r\n\r\nplain") == std::string::npos);
+        CHECK(out.find("not a tunnel") == std::string::npos);
+        CHECK(out.find("\r\nConnection: close\r\n") != std::string::npos);
+        CHECK(s.metrics().requests == 1);
+        CHECK(s.stream().write_ended());
+        return out.substr(9, 3);
+    };
+    CHECK(answer([](const request&) { return response::text("not a tunnel"); }) == "501");
+    CHECK(answer([](request&) -> task<response> { co_return response(204); }) == "501");
+    CHECK(answer([](const request&) {
+              return response::stream([](body_writer& to) { return to.write("not a tunnel"); });
+          }) == "501");
+    CHECK(answer([](const request&) { return response::text("no").status(403); }) == "403");
+    CHECK(answer([](request&) -> task<response> {
+              throw http_error(403, "no");
+              co_return response();
+          }) == "403");
+    CHECK(answer([](const request&) { return upgraded(); }) == "500");
+}
+
 TEST_CASE("CONNECT with content, without a host, or with a path is no request") {
     const auto answer = [](std::string_view head) {
         session_driver s(proxy());
