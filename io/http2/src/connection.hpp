@@ -82,7 +82,7 @@ private:
     void start_writer();
     void end_writing(bool lost) noexcept;
     [[nodiscard]] task<void> write_all();
-    [[nodiscard]] task<void> flush_wire() override;
+    [[nodiscard]] task<void> flush_wire(io::deadline until) override;
     void end_soon() override;
     [[nodiscard]] bool lost() const noexcept override { return lost_; }
 

@@ -6,6 +6,7 @@
 
 #include <rota/errors.hpp>
 #include <rota/http/detail/kept_text.hpp>
+#include <rota/with_timeout.hpp>
 
 #include "connection.hpp"
 
@@ -97,13 +98,19 @@ task<void> connection::write_all() {
     end_writing(false);
 }
 
-task<void> connection::flush_wire() {
+task<void> connection::flush_wire(io::deadline until) {
     flush();
     flush_wanted_ = true;
     if (!writing_ && !lost_)
         start_writer();
-    while (writing_)
-        co_await written_.wait();
+    while (writing_) {
+        if (!until) {
+            co_await written_.wait();
+            continue;
+        }
+        task<void> all = with_deadline(*until, written_.wait());
+        co_await std::move(all);
+    }
     if (lost_)
         throw std::system_error(std::make_error_code(std::errc::connection_reset));
 }

@@ -34,8 +34,9 @@ inline constexpr std::size_t kept_bytes_low = 16'384;
 /// What streams have of their connection.
 class stream_home : public sender {
 public:
-    /// Waits until all that was written has been handed to the kernel. Throws std::system_error.
-    [[nodiscard]] virtual task<void> flush_wire() = 0;
+    /// Waits until all that was written has been handed to the kernel. Throws std::system_error,
+    /// and timed_out if `until` passes first.
+    [[nodiscard]] virtual task<void> flush_wire(io::deadline until = {}) = 0;
     /// The connection shall end behind the streams that have begun.
     virtual void end_soon() = 0;
     /// Nothing can be written any more.

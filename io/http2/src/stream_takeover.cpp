@@ -107,7 +107,7 @@ bool stream_takeover::try_write(std::string_view bytes) {
 
 task<void> stream_takeover::flush(io::deadline until) {
     co_await of_.wait_sent(0, until);
-    co_await of_.place_.on.flush_wire();
+    co_await of_.place_.on.flush_wire(until);
 }
 
 io::send_progress stream_takeover::progress() const noexcept {
