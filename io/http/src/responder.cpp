@@ -154,6 +154,8 @@ void responder::account(const response& answer, std::optional<std::uint64_t> byt
     const bool has_route = routed_ && match_.target != nullptr;
     place_.counters.count_response(answer.status(), took,
                                    has_route ? match_.target->number : worker_counters::no_route);
+    if (head_->major == 2)
+        place_.counters.requests_http2.add(1);
     if (logs())
         log(answer, bytes, took);
 }

@@ -144,7 +144,6 @@ bool connection::begin(request_stream& one) {
         return false;
     }
     ++requests_;
-    counters_.requests_http2.add(1);
     const std::uint64_t max = limits_.requests_per_connection_max;
     if (max != 0 && requests_ >= max)
         end_soon();

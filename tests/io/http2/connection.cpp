@@ -188,8 +188,10 @@ TEST_CASE("http2: a reset stops its handler") {
     c.ask(1, asking("GET", "/never"));
     CHECK_FALSE(stopped);
     CHECK(c.metrics().requests_in_flight == 1);
+    CHECK(c.metrics().requests_http2 == 0); // as requests: they are counted by their answers
     c.reset(1);
     CHECK(stopped);
+    CHECK(c.metrics().requests_http2 == c.metrics().requests);
     CHECK(c.metrics().requests_in_flight == 0);
     CHECK(c.errors.empty());
     stopped = false;

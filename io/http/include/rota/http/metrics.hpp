@@ -26,7 +26,7 @@ inline constexpr std::array<std::uint32_t, 17> latency_bounds_us{
 struct metrics_snapshot {
     std::uint64_t connections = 0; // served so far
     std::uint64_t connections_open = 0;
-    std::uint64_t connections_taken_over = 0; // of the open ones
+    std::uint64_t connections_taken_over = 0; // of the open ones; over HTTP/2 streams
     std::uint64_t connections_http2 = 0;      // of the open ones
     std::uint64_t requests = 0;               // answered, malformed ones included
     std::uint64_t requests_http2 = 0;         // of these
