@@ -88,13 +88,31 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
              [&](postgres_values& v) { v.add_bytes(digests).add(std::uint64_t{what.key_limit}); });
         take_jobs();
     }
-    if (what.removal) { // counts first: then it waits for additions, or they have to try again
-        rows_.allow_removal();
-        send(sql::lock_counts_of, no_more);
-        take_nothing();
-        send(sql::lock_slice, [](postgres_values& v) { v.add(std::uint64_t{removed_at_once}); });
-        take_jobs();
-    }
+    if (what.removal)
+        ask_for_removed(name);
+}
+
+/// What others have in hand is left to the next slice. Additions are counted when they are there:
+/// those that have been are waited for, and seen when jobs are counted last; those that are to come
+/// have to wait, and to try again if the queue is gone.
+void postgres_load::ask_for_removed(const std::string& name) {
+    const auto send = [&](const sql::prepared& statement) {
+        postgres_values values;
+        over_.send(statement.name,
+                   values.add(std::string_view(name)).add(std::uint64_t{removed_at_once}));
+    };
+    send(sql::lock_slice);
+    takers_.emplace_back([this](const postgres_result& r) {
+        rows_.load_jobs(r, nullptr);
+        slice_ = r.rows();
+    });
+    send(sql::lock_counts_of);
+    take_nothing();
+    send(sql::count_slice);
+    takers_.emplace_back([this](const postgres_result& r) {
+        if (static_cast<std::uint64_t>(r.integer(0, 0)) == slice_)
+            rows_.allow_removal();
+    });
 }
 
 /// What names no job is no lease: those of earlier versions, too, look as if they did.

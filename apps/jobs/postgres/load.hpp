@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <set>
@@ -36,6 +37,7 @@ private:
     void ask_for_list(const std::string& name, const list_request& what);
     void ask_for_dead(const std::string& name, const dead_request& what);
     void ask_for_purged(const std::string& name, const purge_progress& at);
+    void ask_for_removed(const std::string& name);
     void ask_for_queues(const postgres_needs& needs);
     void take_jobs(const std::map<std::string, std::string>* keys = nullptr);
     void take_nothing();
@@ -43,6 +45,7 @@ private:
     postgres_connection& over_;
     postgres_table rows_;
     bool due_ = false;
+    std::size_t slice_ = 0; // jobs of a queue to be removed that are in hand
     std::vector<std::function<void(const postgres_result&)>> takers_; // one for each statement
 };
 

@@ -93,13 +93,18 @@ const prepared find_dead_digest{"find_dead_digest",
                                 "SELECT " JOB TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
                                 " AND j.digest = ($2::bytea[])[1] AND j.state = 3 "
                                 "ORDER BY j.id DESC LIMIT $3::bigint"};
+#define JOBS_UP_TO(limit)                                                                          \
+    "SELECT count(*)::bigint FROM (SELECT 1 FROM rota_jobs j WHERE j.queue = " QUEUE               \
+    " LIMIT " limit ") slice"
 const prepared lock_counts_of{"lock_counts_of",
-                              "SELECT c.shard FROM rota_counts c "
-                              "WHERE c.queue = " QUEUE " ORDER BY c.shard FOR UPDATE"};
+                              "SELECT c.shard FROM rota_counts c WHERE c.queue = " QUEUE
+                              " AND (" JOBS_UP_TO("$2::bigint") ") < $2::bigint "
+                                                                "ORDER BY c.shard FOR UPDATE OF c"};
+const prepared count_slice{"count_slice", JOBS_UP_TO("$2::bigint + 1")};
 const prepared lock_slice{"lock_slice",
                           "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
                           " ORDER BY j.state, j.rank, j.id LIMIT $2::bigint "
-                          "FOR UPDATE OF j"};
+                          "FOR UPDATE OF j SKIP LOCKED"};
 // A slice of the dead, which come last, and what holds the keys of those: the second is for
 // reviving. With "state = 3" the index of dead keys would fit, too, which is in another order.
 #define DEAD_SLICE(of)                                                                             \
@@ -325,8 +330,8 @@ std::span<const sql::prepared* const> sql::statements() noexcept {
                                     &have_jobs,      &next_due_job,     &lock_dead,
                                     &lock_holders,   &lock_dead_named,  &lock_holders_named,
                                     &find_digest,    &find_dead_digest, &lock_counts_of,
-                                    &lock_slice,     &count_tokens,     &hold_keys,
-                                    &free_keys};
+                                    &count_slice,    &lock_slice,       &count_tokens,
+                                    &hold_keys,      &free_keys};
     return all;
 }
 

@@ -54,6 +54,7 @@ public:
     std::vector<queue_row> queues() override;
     void save(const queue_row& queue) override;
     void erase_queue(std::uint64_t number) override;
+    bool may_erase_queue() override { return may_remove_; }
     std::optional<job_row> find(std::uint64_t queue, std::uint64_t id) override {
         return rows_.find(queue, id);
     }

@@ -264,6 +264,8 @@ removed_queue ledger::remove_queue(const std::string& queue, bool forced, time_m
         if (left == 0)
             return {removal::removed, true};
     }
+    if (!rows_.may_erase_queue())
+        return {removal::removed, true};
     note(change_kind::removed, *row, nullptr, now);
     forget(row->number);
     return {removal::removed};

@@ -74,6 +74,8 @@ public:
     virtual void save(const queue_row& queue) = 0;
     /// With its tokens; it has no jobs.
     virtual void erase_queue(std::uint64_t number) = 0;
+    /// False: there may be jobs that are not in hand.
+    virtual bool may_erase_queue() { return true; }
 
     virtual std::optional<job_row> find(std::uint64_t queue, std::uint64_t id) = 0;
     /// Of those that are not dead.

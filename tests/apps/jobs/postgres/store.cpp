@@ -232,6 +232,11 @@ rota::task<void> revive_one(store* in, std::uint64_t id, revive_result* result) 
     *result = co_await std::move(reviving);
 }
 
+rota::task<void> remove_slice(store* from, removed_queue* result) {
+    rota::task<removed_queue> removing = from->remove_queue("q", true, now);
+    *result = co_await std::move(removing);
+}
+
 /// As soon as another waits for it; the test's limit is the limit.
 rota::task<void> commit_when_awaited(postgres_connection* on) {
     for (bool awaited = false; !awaited;) {
@@ -306,6 +311,40 @@ TEST_CASE("a dead job is not revived while another server adds one with its key"
     CHECK(revived.outcome == revive_outcome::duplicate);
     CHECK(revived.id != died.id);
     CHECK(held_keys(s.schema) == 1);
+}
+
+TEST_CASE("a queue is removed around what others have in hand, and stays while they add to it") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    two_stores s;
+    (void)s.wait(add_one(&s.one, "a"));
+    (void)s.wait(add_one(&s.one, "b"));
+    postgres_connection other(s.schema.context(), s.schema.url());
+    s.wait(other.open(std::chrono::seconds(60)));
+    const auto run = [&](const char* sql) { (void)s.wait(other.run(sql)); };
+    run("BEGIN");
+    run("SELECT id FROM rota_jobs ORDER BY id LIMIT 1 FOR UPDATE");
+    removed_queue result = s.wait(s.one.remove_queue("q", true, now)); // waits for nothing
+    CHECK(result.outcome == removal::removed);
+    CHECK(result.more);
+    CHECK(s.counts().queued == 1);
+    run("COMMIT");
+
+    run("BEGIN");
+    run("INSERT INTO rota_jobs (queue, id, state, rank, attempts, duplicates, added_at, since, "
+        "due, queued_ms, in_progress_ms, digest, key, payload) SELECT queue, "
+        "nextval('rota_job_ids'), 0, rank, 0, 0, 1, 1, 0, 0, 0, sha256('c'), 'c', '1' "
+        "FROM rota_jobs");
+    run("UPDATE rota_counts SET queued = queued + 1 "
+        "WHERE shard = (SELECT min(shard) FROM rota_counts)");
+    std::vector<rota::task<void>> bodies;
+    bodies.push_back(remove_slice(&s.one, &result));
+    bodies.push_back(commit_when_awaited(&other));
+    s.wait(run_all(std::move(bodies)));
+    CHECK(result.more);
+    CHECK(s.counts().queued == 1);
+    CHECK_FALSE(s.wait(s.one.remove_queue("q", true, now)).more);
+    CHECK_FALSE(s.wait(s.one.describe("q", now)));
 }
 
 TEST_CASE("many consumers at once are served in several transactions") {
