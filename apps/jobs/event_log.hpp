@@ -26,7 +26,8 @@ struct event {
 /// The latest events of a queue, for clients that watch it. Any thread.
 class event_log {
 public:
-    explicit event_log(std::size_t kept) : kept_(kept) {}
+    /// `last`: the number of the last that there has been, as if it was not kept.
+    explicit event_log(std::size_t kept, std::uint64_t last = 0) : kept_(kept), last_(last) {}
 
     class [[nodiscard]] later_awaiter final : public rota::list_awaiter {
     public:
@@ -61,7 +62,7 @@ private:
     mutable std::mutex lock_; // guards what follows
     rota::wait_list waiting_;
     std::deque<event> events_;
-    std::uint64_t last_ = 0;
+    std::uint64_t last_;
 };
 
 } // namespace jobs

@@ -170,11 +170,17 @@ watched_ptr service::open(std::string_view name) {
         return found->second;
     if (queues_.size() >= options_.watched_max) {
         // Its users have a reference each, which they get under the lock.
-        std::erase_if(queues_, [](const auto& named) { return named.second.use_count() == 1; });
+        std::erase_if(queues_, [this](const auto& named) {
+            const bool unused = named.second.use_count() == 1;
+            if (unused)
+                last_forgotten_ = std::max(last_forgotten_, named.second->log.last() + 1);
+            return unused;
+        });
     }
     if (queues_.size() >= options_.watched_max)
         return nullptr;
-    auto made = std::make_shared<watched_queue>(std::string(name), options_.events_kept);
+    auto made =
+        std::make_shared<watched_queue>(std::string(name), options_.events_kept, last_forgotten_);
     return queues_.emplace(std::string(name), std::move(made)).first->second;
 }
 

@@ -49,7 +49,8 @@ class service;
 /// What a service knows of a queue besides what the store does: its waiting consumers, and its
 /// watchers.
 struct watched_queue {
-    watched_queue(std::string n, std::size_t events_kept) : name(std::move(n)), log(events_kept) {}
+    watched_queue(std::string n, std::size_t events_kept, std::uint64_t last_event)
+        : name(std::move(n)), log(events_kept, last_event) {}
     const std::string name;
     taker_line line;
     event_log log;
@@ -145,6 +146,8 @@ private:
 
     mutable std::shared_mutex lock_; // guards what follows
     std::map<std::string, watched_ptr, std::less<>> queues_;
+    /// Beyond all events of queues that it has forgotten: who knows of one of them sees the gap.
+    std::uint64_t last_forgotten_ = 0;
 };
 
 } // namespace jobs

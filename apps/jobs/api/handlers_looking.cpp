@@ -55,7 +55,12 @@ task<void> send_events(service* s, watched_ptr queue, std::uint64_t seen, std::s
                        event_stream* to) {
     std::string text = std::move(first);
     while (!s->drain_token().stop_requested()) {
+        const std::uint64_t last = queue->log.last();
         const std::vector<event> events = queue->log.after(seen, events_at_once);
+        if (events.empty() && last > seen) { // none of them is kept
+            missed().append_to(text);
+            seen = last;
+        }
         for (const event& each : events) {
             if (each.number > seen + 1)
                 missed().append_to(text);

@@ -113,6 +113,25 @@ TEST_CASE("of too many queues those that nobody uses are let go") {
     CHECK(served.open("one too many") == nullptr);
 }
 
+TEST_CASE("who knows an event of a queue that was let go sees a gap behind it") {
+    memory_store rows;
+    service served(rows, {.watched_max = 1});
+    rota::inline_scheduler scheduler;
+    const auto tell = [&](int count) {
+        for (int i = 0; i < count; ++i)
+            (void)scheduler.run_task(rows.pause("q", i % 2 == 0, 1));
+    };
+    tell(3);
+    CHECK(served.open("q")->log.last() == 3);
+    (void)served.open("another");
+    CHECK(served.open("q")->log.last() > 3);
+    tell(4);
+    const watched_ptr again = served.open("q");
+    const std::vector<event> known = again->log.after(3, 10);
+    REQUIRE(known.size() == 4);
+    CHECK(known.front().number > 4);
+}
+
 TEST_CASE("the time is the worker's") {
     service_bench b;
     CHECK(b.served.steady(b.now()) == b.scheduler.now());
