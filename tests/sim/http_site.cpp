@@ -1,6 +1,8 @@
 #include "http_site.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <utility>
 
 #include <sys/mman.h>
@@ -58,7 +60,9 @@ response lines(const request& req) {
 
 /// The beginning of it, or, if there is less than is announced, what there is from there on.
 response file(const rota::io::shared_file& from, std::size_t size, std::size_t offset) {
-    return response::file({.file = from, .facts = from.facts(), .offset = offset, .size = size},
+    rota::io::file_facts facts = from.facts();
+    facts.size = std::max<std::uint64_t>(facts.size, offset + size); // as it once was
+    return response::file({.file = from, .facts = facts, .offset = offset, .size = size},
                           "text/plain");
 }
 
