@@ -46,9 +46,7 @@ requires(std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T,
     [[nodiscard]] static std::optional<T> parse(std::string_view text) noexcept {
         if constexpr (std::is_signed_v<T>) {
             const auto number = detail::parse_signed(text, range::min(), range::max());
-            if (!number || std::abs(*number) > static_cast<double>(std::numeric_limits<T>::max()))
-                return std::nullopt;
-            return static_cast<T>(*number);
+            return number ? std::optional(static_cast<T>(*number)) : std::nullopt;
         } else {
             const auto number = detail::parse_unsigned(text, range::max());
             return number ? std::optional(static_cast<T>(*number)) : std::nullopt;
@@ -64,7 +62,9 @@ requires std::is_floating_point_v<T>
 struct text_value<T> {
     [[nodiscard]] static std::optional<T> parse(std::string_view text) noexcept {
         const auto number = detail::parse_double(text);
-        return number ? std::optional(static_cast<T>(*number)) : std::nullopt;
+        if (!number || std::abs(*number) > static_cast<double>(std::numeric_limits<T>::max()))
+            return std::nullopt;
+        return static_cast<T>(*number);
     }
     [[nodiscard]] static std::string expected() { return "a number"; }
 };
