@@ -60,8 +60,8 @@ CASES = (
     # A routine's turn has a time, which is over earlier in a batch the slower valgrind gets on.
     Case("plaintext, 16 requests deep", get("/plaintext"), depth=16, turns=200, slack=0.15),
     # A head is compared with the one before it: these are read.
-    Case("plaintext, no two alike", get("/plaintext"), other=get("/plaintext?"), depth=16, turns=200,
-         slack=0.15),
+    Case("plaintext, no two alike", get("/plaintext"), other=get("/plaintext?"), depth=16,
+         turns=200, slack=0.15),
     Case("json", get("/json")),
     Case("echo of 1 KiB", post("/echo", b"x" * 1024)),
     Case("connection per request", get("/plaintext", "Connection: close\r\n"), close=True),

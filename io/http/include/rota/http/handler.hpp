@@ -49,8 +49,9 @@ private:
     template <class Function>
     static shape wrap(Function&& function) {
         using given = std::remove_cvref_t<Function>;
-        if constexpr (!std::is_function_v<given> && !std::is_empty_v<given> &&
-                      requires { static_cast<bool>(function == nullptr); }) {
+        if constexpr (!std::is_function_v<given> && !std::is_empty_v<given> && requires {
+                          { function == nullptr } -> std::convertible_to<bool>;
+                      }) {
             if (function == nullptr)
                 throw std::invalid_argument("a handler is a function, not an empty one");
         }
