@@ -105,8 +105,11 @@ std::size_t server::connections() const noexcept {
 
 std::vector<endpoint> server::listening() const {
     std::unique_lock guard(state_->lock);
-    if (!state_->bound)
+    if (!state_->bound) {
+        guard.unlock(); // the runtime has a lock, too
         state_->ctx.workers().refuse_own_thread("listening()");
+        guard.lock();
+    }
     state_->settled.wait(guard, [this] { return state_->bound.has_value(); });
     return *state_->bound;
 }

@@ -1,6 +1,7 @@
 #include <rota/with_timeout.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <ratio>
 #include <stdexcept>
@@ -68,6 +69,17 @@ TEST_CASE("a time that the clock cannot count is for ever") {
     static_assert(std::chrono::steady_clock::duration(rota::time_span(1ms)) == 1ms);
     static_assert(std::chrono::steady_clock::duration(
                       rota::time_span(std::chrono::duration<long long, std::pico>(1'500))) == 1ns);
+    constexpr auto counted = [](rota::time_span s) {
+        return std::chrono::steady_clock::duration(s);
+    };
+    static_assert(counted(std::chrono::duration<std::uint32_t, std::milli>(500)) == 500ms);
+    static_assert(counted(std::chrono::duration<std::uint64_t, std::milli>(100)) == 100ms);
+    static_assert(counted(std::chrono::duration<unsigned>(5)) == 5s);
+    static_assert(counted(std::chrono::duration<int, std::micro>(-100)) == -100us);
+    static_assert(counted(std::chrono::duration<std::uint64_t, std::nano>::max()) ==
+                  std::chrono::steady_clock::duration::max());
+    static_assert(counted(std::chrono::duration<double, std::nano>::max()) ==
+                  std::chrono::steady_clock::duration::max());
     static_assert(rota::at_most_ten_years(std::chrono::milliseconds::max()) == 87'600h);
     static_assert(rota::at_most_ten_years(5ms) == 5ms);
 }

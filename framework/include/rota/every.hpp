@@ -43,17 +43,17 @@ next_tick(std::chrono::steady_clock::time_point last, std::chrono::steady_clock:
 /// logged), and it goes on. So it does when there is no memory for a call. Throws
 /// std::invalid_argument for a period of less than a millisecond, the tick of the timers.
 template <detail::starter F>
-[[nodiscard]] task<void> every(time_span length, F function,
+[[nodiscard]] task<void> every(time_span period, F function,
                                std::source_location where = std::source_location::current()) {
-    std::chrono::steady_clock::duration period = length;
-    if (period < std::chrono::milliseconds(1))
+    using duration = std::chrono::steady_clock::duration;
+    const duration step = std::min<duration>(period, std::chrono::years(100));
+    if (step < std::chrono::milliseconds(1))
         throw std::invalid_argument("rota: every() needs a period of a millisecond at least");
     routine& self = co_await current_routine;
     const std::stop_token stop = co_await current_stop_token;
-    period = std::min<std::chrono::steady_clock::duration>(period, std::chrono::years(100));
     auto due = self.home().now();
     for (;;) {
-        due = detail::next_tick(due, period, self.home().now());
+        due = detail::next_tick(due, step, self.home().now());
         sleep_awaiter wait(due, where);
         co_await wait;
         try {

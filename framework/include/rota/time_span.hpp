@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <ratio>
+#include <type_traits>
+#include <utility>
 
 namespace rota {
 
@@ -21,14 +24,21 @@ public:
 private:
     template <class Rep, class Period>
     static constexpr length counted(std::chrono::duration<Rep, Period> d) noexcept {
-        using given = std::chrono::duration<Rep, Period>;
-        if constexpr (std::ratio_greater_v<Period, length::period>) {
-            if (d >= std::chrono::duration_cast<given>(length::max()))
+        using std::chrono::duration_cast;
+        if constexpr (!std::is_integral_v<Rep>) {
+            using given = std::chrono::duration<Rep, Period>;
+            if (d >= duration_cast<given>(length::max()))
                 return length::max();
-            if (d <= std::chrono::duration_cast<given>(length::min()))
+            if (d <= duration_cast<given>(length::min()))
+                return length::min();
+        } else if constexpr (std::ratio_greater_equal_v<Period, length::period>) {
+            using wide = std::chrono::duration<std::intmax_t, Period>;
+            if (std::cmp_greater_equal(d.count(), duration_cast<wide>(length::max()).count()))
+                return length::max();
+            if (std::cmp_less_equal(d.count(), duration_cast<wide>(length::min()).count()))
                 return length::min();
         }
-        return std::chrono::duration_cast<length>(d);
+        return duration_cast<length>(d);
     }
 
     length length_;

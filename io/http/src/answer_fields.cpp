@@ -43,10 +43,24 @@ void add_missing_fields(headers& to, std::string_view lines) {
     }
 }
 
+namespace {
+
+std::string line_of(std::string_view name, std::string_view value) {
+    return std::string(name).append(": ").append(value).append("\r\n");
+}
+
+} // namespace
+
+// All of a line is added, or nothing.
+
 void promise_field(request& of, std::string_view name, std::string_view value) {
-    std::string line;
-    line.append(name).append(": ").append(value).append("\r\n");
-    request_access::facts(of).answer_fields += line; // all of it, or nothing
+    const std::string line = line_of(name, value);
+    request_access::facts(of).answer_fields += line;
+}
+
+void promise_field_instead(request& of, std::string_view name, std::string_view value) {
+    const std::string line = line_of(name, value);
+    request_access::facts(of).answer_fields.insert(0, line); // the first counts
 }
 
 } // namespace rota::http

@@ -14,5 +14,7 @@ void add_missing_fields(headers& to, std::string_view lines);
 /// Gives any answer to `of` this field; see request_facts::answer_fields. Both are known to be
 /// well-formed.
 void promise_field(request& of, std::string_view name, std::string_view value);
+/// The same, in place of one of that name that was promised before.
+void promise_field_instead(request& of, std::string_view name, std::string_view value);
 
 } // namespace rota::http

@@ -72,9 +72,11 @@ task<response> answer_tagged(std::size_t bytes_max, request* req, next proceed) 
     co_return std::move(answer);
 }
 
-task<response> answer_kept(const std::string* value, request* req, next proceed) {
+task<response> answer_kept(const std::string* value, bool errors, request* req, next proceed) {
+    if (errors) // of what is thrown, too
+        promise_field_instead(*req, "Cache-Control", *value);
     response answer = co_await proceed(*req);
-    if (answer.status() < 400 && !answer.headers().find("Cache-Control"))
+    if ((errors || answer.status() < 400) && !answer.headers().find("Cache-Control"))
         answer.header("Cache-Control", *value);
     co_return std::move(answer);
 }
@@ -95,15 +97,9 @@ middleware etag(std::size_t bytes_max) {
 
 middleware cache_control(std::string value, bool errors) {
     headers().add("Cache-Control", value); // throws if it must
-    if (errors) {
-        return [value = std::move(value)](request& req, next proceed) {
-            promise_field(req, "Cache-Control", value);
-            return proceed(req);
-        };
-    }
     auto kept = std::make_shared<const std::string>(std::move(value));
-    return [kept = std::move(kept)](request& req, next proceed) {
-        return answer_kept(kept.get(), &req, proceed);
+    return [kept = std::move(kept), errors](request& req, next proceed) {
+        return answer_kept(kept.get(), errors, &req, proceed);
     };
 }
 

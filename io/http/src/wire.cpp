@@ -154,18 +154,9 @@ bool wire::still_takes() {
 task<void> wire::send(io::deadline until) {
     if (try_send())
         co_return;
-    const std::stop_token stop = co_await current_stop_token;
-    if (stop.stop_requested())
-        throw operation_cancelled();
     const std::size_t size = pending_.size();
     task<void> writing = stream_.write(std::string_view(pending_), until);
-    try {
-        co_await in_time(std::move(writing));
-    } catch (...) {
-        if (!until) // all of it has been queued
-            clear_pending();
-        throw;
-    }
+    co_await in_time(std::move(writing));
     count(size);
     clear_pending();
 }

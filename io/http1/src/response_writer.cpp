@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <rota/http/chunked.hpp>
+#include <rota/http/error.hpp>
 
 namespace rota::http {
 namespace {
@@ -24,7 +25,7 @@ void response_writer::begin() {
 /// Appends what goes before a piece. False if there is nothing to send.
 bool response_writer::begin_piece(std::uint64_t size) {
     if (torn_)
-        throw std::logic_error("a response goes on behind a piece that was given up");
+        throw std::logic_error("a response goes on behind a write that was given up");
     if (size == 0)
         return false;
     if (framing_ == content_framing::sized && size > *answer_.length() - written_) {
@@ -41,7 +42,6 @@ bool response_writer::begin_piece(std::uint64_t size) {
 void response_writer::end_piece() {
     if (framing_ == content_framing::chunked)
         wire_.pending().append("\r\n");
-    torn_ = false;
 }
 
 task<void> response_writer::write(std::string_view piece) {
@@ -55,6 +55,7 @@ task<void> response_writer::write(std::string_view piece) {
     end_piece();
     if (!wire_.try_send())
         co_await wire_.send();
+    torn_ = false;
 }
 
 task<void> response_writer::write_owned(std::string piece) {
@@ -68,6 +69,7 @@ task<void> response_writer::write_owned(std::string piece) {
     end_piece();
     if (!wire_.try_send())
         co_await wire_.send();
+    torn_ = false;
 }
 
 task<void> response_writer::write_shared(io::shared_bytes piece) {
@@ -81,6 +83,7 @@ task<void> response_writer::write_shared(io::shared_bytes piece) {
     end_piece();
     if (!wire_.try_send())
         co_await wire_.send();
+    torn_ = false;
 }
 
 task<void> response_writer::write_file(io::file_slice part) {
@@ -89,10 +92,16 @@ task<void> response_writer::write_file(io::file_slice part) {
     if (!wire_.try_send_file(part))
         co_await wire_.send_file(&part);
     end_piece();
+    torn_ = false;
 }
 
 task<void> response_writer::flush() {
     begin();
+    if (!wire_.try_send()) {
+        torn_ = true;
+        co_await wire_.send();
+        torn_ = false;
+    }
     co_await wire_.flush();
 }
 
@@ -112,8 +121,8 @@ task<std::exception_ptr> response_writer::run(body_producer* producer) {
 
 /// The end of the content. Throws std::length_error if it is shorter than announced.
 void response_writer::finish() {
-    if (torn_)
-        throw std::logic_error("a response ends behind a piece that was given up");
+    if (torn_) // it was given up on purpose: the client is told by the cut, nobody else
+        throw http_error(503, "the answer takes too long");
     if (framing_ == content_framing::sized && written_ != answer_.length()) {
         throw std::length_error("a response shorter than announced");
     }

@@ -61,7 +61,7 @@ private:
     headers trailers_;
     std::uint64_t written_ = 0;
     bool started_ = false;
-    bool torn_ = false; // a piece is not all there
+    bool torn_ = false; // it is not known how much of a piece has left
 };
 
 } // namespace rota::http

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include <rota/io/connection.hpp>
 #include <rota/io/end_signals.hpp>
 #include <rota/io/resting.hpp>
+#include <rota/time_span.hpp>
 
 #include "http2_clients.hpp"
 #include "proxied.hpp"
@@ -34,12 +36,14 @@ bool has_tls(const server_options& options) noexcept {
 }
 
 /// Throws what tls_clients() throws.
-std::unique_ptr<tls_clients> secured_by(server_options& options) {
+std::unique_ptr<tls_clients> secured_by(server_options& options, const server_limits& limits) {
+    if (options.handshake_timeout.count() < 0)
+        throw std::invalid_argument("server: handshake_timeout must not be negative");
     options.tls.alpn = {"http/1.1"};
     if (options.http2)
         options.tls.alpn.insert(options.tls.alpn.begin(), "h2");
-    return std::make_unique<tls_clients>(std::move(options.tls), options.handshake_timeout,
-                                         options.limits);
+    return std::make_unique<tls_clients>(std::move(options.tls),
+                                         at_most_ten_years(options.handshake_timeout), limits);
 }
 
 /// What sessions use, shared with the server object, which may go before they do.
@@ -55,7 +59,7 @@ struct session_shared {
         }
         options.http2 = http2;
         if (has_tls(options))
-            secured = secured_by(options);
+            secured = secured_by(options, limits);
     }
 
     session_shared(const session_shared&) = delete;

@@ -116,6 +116,17 @@ TEST_CASE("how long answers may be kept") {
     for (const char* const each : {"GET /none", "GET /thrown", "POST /own"})
         CHECK(ask(t, each).field("Cache-Control") == "no-store");
     CHECK(ask(t, "GET /own").field("Cache-Control") == "private");
+    router inner;
+    inner.use(cache_control("no-store", true));
+    inner.get("/", [] { return response::text("x"); }).get("/thrown", []() -> response {
+        throw http_error(410, "no more");
+    });
+    router outer;
+    outer.use(cache_control("public, max-age=60", true)).mount("/private", std::move(inner));
+    test::session_driver u(std::move(outer));
+    for (const char* const each : {"GET /private/", "GET /private/thrown", "GET /private/none"})
+        CHECK(ask(u, each).field("Cache-Control") == "no-store");
+    CHECK(ask(u, "GET /none").field("Cache-Control") == "public, max-age=60");
     CHECK_THROWS_AS(cache_control("a\r\nX: y"), std::invalid_argument);
 }
 

@@ -1,5 +1,6 @@
 #include "response_writer.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <stdexcept>
@@ -269,7 +270,7 @@ TEST_CASE("a client whose end shows in a write is no error of the handler") {
     }
 }
 
-TEST_CASE("a piece whose wait is given up is sent once, or the answer is cut behind it") {
+TEST_CASE("an answer is cut behind a write that is given up: nothing is sent twice") {
     const auto answer = [](std::size_t size) {
         router routes;
         routes.get("/", [size] {
@@ -296,14 +297,13 @@ TEST_CASE("a piece whose wait is given up is sent once, or the answer is cut beh
             all += more;
         }
     };
-    std::string expected = chunked_head;
-    for (char c = 'a'; c < 'e'; ++c)
-        expected += "258\r\n" + std::string(600, c) + "\r\n";
-    CHECK(answer(600) == expected + "0\r\n\r\n");
-    const std::string cut = answer(20'000);
-    CHECK(cut.starts_with(chunked_head + "4e20\r\naaa"));
-    CHECK(cut.find('b', chunked_head.size()) == std::string::npos);
-    CHECK_FALSE(cut.ends_with("0\r\n\r\n"));
+    for (const std::size_t size : {600, 20'000}) {
+        const std::string cut = answer(size);
+        CHECK(cut.starts_with(chunked_head + (size == 600 ? "258" : "4e20") + "\r\naaa"));
+        CHECK(std::ranges::count(cut.substr(chunked_head.size()), 'b') <= 600);
+        CHECK(cut.find('c', chunked_head.size()) == std::string::npos);
+        CHECK_FALSE(cut.ends_with("0\r\n\r\n"));
+    }
 }
 
 } // namespace rota::http

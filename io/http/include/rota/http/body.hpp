@@ -47,7 +47,8 @@ class body_writer {
 public:
     /// Sends a piece; suspends while the client is slower than the handler. An empty piece sends
     /// nothing. Throws std::system_error when the client is gone, std::length_error beyond a length
-    /// that was announced.
+    /// that was announced. Of a write that is given up, as by a timeout around it, nobody knows how
+    /// much has left: over HTTP/1.1 what follows throws std::logic_error, and the answer is cut.
     virtual task<void> write(std::string_view piece) = 0;
     /// As write(), but takes the string over instead of copying it.
     virtual task<void> write_owned(std::string piece) = 0;
