@@ -191,7 +191,8 @@ enum class removal : std::uint8_t { removed, unknown, in_progress };
 inline constexpr std::size_t removed_at_once = 500;
 struct removed_queue {
     removal outcome = removal::removed;
-    bool more = false; ///< there are jobs left: to be called again
+    bool more = false;    ///< there are jobs left: to be called again
+    std::size_t jobs = 0; ///< that were removed now; 0 with more: others have them in hand
 };
 
 enum class dead_action : std::uint8_t { revive, remove };

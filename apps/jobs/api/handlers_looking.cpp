@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include <rota/http/event_stream.hpp>
+#include <rota/sleep.hpp>
 #include <rota/yield.hpp>
 
 #include "handlers.hpp"
@@ -109,6 +111,8 @@ task<response> remove_queue(service* s, request* req) {
     const std::string forced = query(*req, "force").value_or("false");
     if (forced != "true" && forced != "false")
         throw problem(400, "invalid_request", "force has to be true or false");
+    constexpr std::chrono::milliseconds longest_pause{500};
+    std::chrono::milliseconds pause{10};
     for (bool more = true; more;) {
         const removed_queue result =
             co_await s->backing().remove_queue(name, forced == "true", s->now());
@@ -119,7 +123,12 @@ task<response> remove_queue(service* s, request* req) {
                           "jobs of this queue are in progress: ?force=true removes them, too");
         }
         more = result.more;
-        co_await rota::yield(); // a store in memory is not waited for
+        if (more && result.jobs == 0) { // others have what is left in hand
+            co_await rota::sleep_for(pause);
+            pause = std::min(2 * pause, longest_pause);
+        } else {
+            co_await rota::yield(); // a store in memory is not waited for
+        }
     }
     co_return response(204);
 }

@@ -107,10 +107,10 @@ void postgres_load::ask_for_removed(const std::string& name) {
         slice_ = r.rows();
     });
     send(sql::lock_counts_of);
-    take_nothing();
+    takers_.emplace_back([this](const postgres_result& r) { counts_ = r.rows(); });
     send(sql::count_slice);
     takers_.emplace_back([this](const postgres_result& r) {
-        if (static_cast<std::uint64_t>(r.integer(0, 0)) == slice_)
+        if (r.integer(0, 0) == slice_ && r.integer(0, 1) == counts_) // so all counts are locked
             rows_.allow_removal();
     });
 }

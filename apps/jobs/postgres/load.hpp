@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -45,7 +45,9 @@ private:
     postgres_connection& over_;
     postgres_table rows_;
     bool due_ = false;
-    std::size_t slice_ = 0; // jobs of a queue to be removed that are in hand
+    // Of a queue that is to be removed, in hand:
+    std::int64_t slice_ = 0;                                          // jobs
+    std::int64_t counts_ = 0;                                         // rows of counts
     std::vector<std::function<void(const postgres_result&)>> takers_; // one for each statement
 };
 

@@ -100,7 +100,11 @@ const prepared lock_counts_of{"lock_counts_of",
                               "SELECT c.shard FROM rota_counts c WHERE c.queue = " QUEUE
                               " AND (" JOBS_UP_TO("$2::bigint") ") < $2::bigint "
                                                                 "ORDER BY c.shard FOR UPDATE OF c"};
-const prepared count_slice{"count_slice", JOBS_UP_TO("$2::bigint + 1")};
+const prepared count_slice{"count_slice",
+                           "SELECT (" JOBS_UP_TO("$2::bigint + 1") "), (SELECT count(*)::bigint "
+                                                                   "FROM rota_counts c WHERE "
+                                                                   "c.queue = " QUEUE ")"};
+#undef JOBS_UP_TO
 const prepared lock_slice{"lock_slice",
                           "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
                           " ORDER BY j.state, j.rank, j.id LIMIT $2::bigint "

@@ -36,7 +36,7 @@ extern const prepared find_digest;      ///< the job that holds a key
 extern const prepared find_dead_digest; ///< the dead that held it, the latest first
 extern const prepared lock_slice;       ///< some jobs that nobody else has in hand
 extern const prepared lock_counts_of;   ///< of a queue that has less than a slice of jobs
-extern const prepared count_slice;      ///< the jobs of a queue, up to one more than a slice
+extern const prepared count_slice;      ///< its jobs, up to one more than a slice; its counts
 extern const prepared lock_holders_named;
 extern const prepared lock_to_take;   ///< the first of a queue that nobody else has in hand
 extern const prepared find_job;       ///< one job

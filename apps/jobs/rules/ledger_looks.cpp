@@ -254,7 +254,8 @@ removed_queue ledger::remove_queue(const std::string& queue, bool forced, time_m
         return {removal::in_progress};
     row->settings.paused = true; // nobody takes from it between two slices
     mark(*row);
-    std::size_t left = std::min(removed_at_once, done_max_);
+    const std::size_t max = std::min(removed_at_once, done_max_);
+    std::size_t left = max;
     for (const job_state state :
          {job_state::queued, job_state::delayed, job_state::in_progress, job_state::dead}) {
         const std::vector<job_row> slice = rows_.list(row->number, state, {}, left);
@@ -262,13 +263,13 @@ removed_queue ledger::remove_queue(const std::string& queue, bool forced, time_m
             erase(*row, job, now);
         left -= slice.size();
         if (left == 0)
-            return {removal::removed, true};
+            return {removal::removed, true, max};
     }
     if (!rows_.may_erase_queue())
-        return {removal::removed, true};
+        return {removal::removed, true, max - left};
     note(change_kind::removed, *row, nullptr, now);
     forget(row->number);
-    return {removal::removed};
+    return {removal::removed, false, max - left};
 }
 
 std::vector<job_row> ledger::dead_among(const queue_row& queue, const dead_request& what) {

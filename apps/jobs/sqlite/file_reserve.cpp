@@ -103,25 +103,38 @@ bool file_reserve::grow(std::uint64_t bytes) noexcept {
     if (pages * page_bytes <= bytes_ || !held_)
         return true;
     const std::uint64_t before = std::exchange(bytes_, pages * page_bytes);
-    if (free_bytes(path_) >= bytes_ - before + bytes_ / 4) {
-        held_ = make() == 0;
-        if (held_)
-            return true;
-        bytes_ = before;
-        held_ = make() == 0;
-    }
+    if (free_bytes(path_) >= bytes_ - before + bytes_ / 4 && extend(before))
+        return true;
     bytes_ = before;
     return false;
 }
 
-bool file_reserve::leaves_room(std::uint64_t size, std::uint64_t growth) const noexcept {
+/// What it holds already it keeps, however that comes out.
+bool file_reserve::extend(std::uint64_t from) noexcept {
+    if (largest_file() < bytes_)
+        return false;
+    const int file = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    const int failed =
+        ::posix_fallocate(file, static_cast<off_t>(from), static_cast<off_t>(bytes_ - from));
+    if (failed != 0)
+        (void)!::ftruncate(file, static_cast<off_t>(from));
+    ::close(file);
+    return failed == 0;
+}
+
+bool file_reserve::fits(std::uint64_t size) const noexcept {
     const std::uint64_t largest = largest_file();
-    const std::uint64_t below = largest - std::min(largest, size);
+    return largest - std::min(largest, size) >= bytes_;
+}
+
+bool file_reserve::leaves_room(std::uint64_t size, std::uint64_t growth) const noexcept {
     if (held_)
-        return below >= bytes_;
+        return fits(size);
     // Whoever may use up what the system keeps for itself has that, too.
     const bool tight = !impossible_ && space_at(path_).free < growth + bytes_ / 4;
-    return size <= largest && !tight;
+    return size <= largest_file() && !tight;
 }
 
 } // namespace jobs

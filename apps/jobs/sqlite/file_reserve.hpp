@@ -26,6 +26,9 @@ public:
     bool give_up() noexcept;
     /// It is to hold so much from now on, up to `bytes_max`. False if there is no room for that.
     bool grow(std::uint64_t bytes) noexcept;
+    /// Whether the database may become so large and leave as much as this below what a file may
+    /// have.
+    [[nodiscard]] bool fits(std::uint64_t size) const noexcept;
     /// Whether the database may become so large by growing so much. While this is held, it stays as
     /// much below what a file may have (man 2 setrlimit), since room beside it is of no use there;
     /// once it is given up, a quarter of it stays free: what grows must not take the room that the
@@ -36,6 +39,7 @@ public:
 
 private:
     [[nodiscard]] int make() noexcept;
+    [[nodiscard]] bool extend(std::uint64_t from) noexcept;
     [[nodiscard]] bool empty() noexcept;
     void plan(std::uint64_t room) noexcept;
 

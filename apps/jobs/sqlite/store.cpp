@@ -44,7 +44,9 @@ std::uint64_t needed_for(const store_step& what) noexcept {
 
 sqlite_store::sqlite_store(const std::string& path, store_limits limits, id_source lease_ids)
     : file_(path), rows_(file_), rules_(rows_, limits, std::move(lease_ids)),
-      reserve_(path + "-reserve", reserve_bytes), allocated_(size_of(path)),
+      reserve_(path + "-reserve", reserve_bytes),
+      // Of a commit that was not finished the file may have room that it will not keep.
+      allocated_(std::min(size_of(path), file_.bytes())),
       thread_(rota::start_quiet_thread("job-store", [this] { work(); })) {}
 
 sqlite_store::~sqlite_store() {
@@ -183,14 +185,15 @@ void sqlite_store::make_room() noexcept {
 }
 
 bool sqlite_store::may_add(const store_step& what) noexcept {
-    if (full_ && reserve_.keep()) {
-        full_ = false;
-        rules_.do_at_most(SIZE_MAX, SIZE_MAX);
-        write_back_normally();
-    }
     const std::uint64_t needed = needed_for(what);
     try {
-        if (!full_ && reserve_.grow(needed) && reserve_.leaves_room(file_.bytes(), 0))
+        const std::uint64_t size = file_.bytes() + needed;
+        if (full_ && reserve_.fits(size) && reserve_.keep()) {
+            full_ = false;
+            rules_.do_at_most(SIZE_MAX, SIZE_MAX);
+            write_back_normally();
+        }
+        if (!full_ && reserve_.grow(needed) && reserve_.leaves_room(size, needed))
             return true;
         return file_.unused_bytes() >= reserve_.bytes() + needed;
     } catch (const store_error&) {

@@ -234,14 +234,14 @@ def post(queue, what, order):
     return answer.json()
 
 
-def fill_behind_a_large_log(queue, size):
+def fill_behind_a_large_log(queue, size, lease_ms):
     """As many jobs are taken at once as leave a large log, then others are added until it is
     full."""
     for i in range(60):
         equal(queue.add("x" * size, key=f"first {i}").status, 201)
     taken = []
     while len(taken) < 60:
-        taken += queue.take(max=1000, lease_ms=4_000)
+        taken += queue.take(max=1000, lease_ms=lease_ms)
     return taken, add_until_full(queue, size, "more ")
 
 
@@ -260,7 +260,7 @@ def test_large_jobs_on_a_full_disk(program, options, path):
             eventually(lambda: ready(server) is True, "it is ready again")
         queue = Queue(server)
         equal(server.request("PUT", queue.path, '{"max_attempts":1}').status, 200)
-        taken, added = fill_behind_a_large_log(queue, 100_000)
+        taken, added = fill_behind_a_large_log(queue, 100_000, lease_ms=4_000)
         eventually(lambda: queue.show()["counts"]["dead"] == len(taken), "all leases have ended")
         equal(drain(queue, len(added), server), added)
         add_until_full(queue, 100_000, "again ")
@@ -272,7 +272,7 @@ def test_a_restart_behind_a_large_log(program, options, path):
     with SmallDisk(path.parent, 32_768, 4) as disk:
         with disk.serve(program, options) as server:
             queue = Queue(server)
-            _, added = fill_behind_a_large_log(queue, 100_000)
+            _, added = fill_behind_a_large_log(queue, 100_000, lease_ms=3_600_000)
             server.signal(signal.SIGKILL)
             server.wait()
         with disk.serve(program, options) as server:
