@@ -16,7 +16,7 @@
 namespace jobs {
 
 struct event {
-    std::uint64_t number = 0; ///< from 1, without gaps
+    std::uint64_t number = 0; ///< without gaps in a log; from 1 in the first of a queue
     change_kind kind = change_kind::added;
     std::uint64_t job = 0; ///< 0: of the queue
     std::uint32_t attempt = 0;

@@ -170,7 +170,6 @@ void engine::write(std::string& out, std::size_t bytes_max) {
         const std::size_t before = out.size();
         const ssize_t size = nghttp2_session_mem_send(session_.get(), &piece);
         if (std::exchange(out_of_memory_, false) || size < 0) { // which is said of nothing else
-
             out_ = nullptr;
             throw std::bad_alloc();
         }
