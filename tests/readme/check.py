@@ -9,6 +9,7 @@ finds one for localhost, and key.pem, where it runs.
 import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -116,6 +117,8 @@ def check(number, source, console, compiler, flags, folder):
 
 
 def main():
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # by nohup, and children would inherit it
+        signal.signal(signal.SIGHUP, lambda *_: None)
     readme, compiler, build = sys.argv[1], shlex.split(sys.argv[2]), sys.argv[3]
     library = sys.argv[4]
     environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(build, "meson-uninstalled"))
