@@ -35,10 +35,10 @@ NAMES = ("allocation", "thread start", "system call")
 LIMITS = ("--header-timeout", "5s", "--body-timeout", "5s", "--idle-timeout", "5s",
           "--send-timeout", "5s", "--workers", "2", "--request-id")
 # Tries of one kind in the suite, which bounds its time.
-TRIES = 40 if BRIEF else 100
-STARTS = 20 if BRIEF else 60
+TRIES = 40 if BRIEF else 60
+STARTS = 20 if BRIEF else 40
 # Each from there to the end is tried: threads and routines are at work.
-LAST_OF_A_START = 50 if BRIEF else 150
+LAST_OF_A_START = 50 if BRIEF else 100
 SCRIPTS_S = 60  # on a busy machine fewer are tried
 BLOCKS_KEPT = 2_000  # in caches that fill with time
 REPEATED = 2  # numbers of a kind that fail again and again
