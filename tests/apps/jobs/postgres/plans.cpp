@@ -60,7 +60,7 @@ const std::map<std::string_view, use> uses{
     {"find_digest", {"'queue-0', " DIGESTS}},
     {"find_dead_digest", {"'queue-0', " DIGESTS ", 10"}},
     {"lock_counts_of", {"'queue-0', 100", 200, 1'000}},
-    {"count_slice", {"'queue-0', 100", 110}},
+    {"count_slice", {"'queue-0', 100", 130}}, // and 16 shards of counts
     {"lock_slice", {"'queue-0', 100", 110, 1'000}},
     {"lock_to_take", {"'queue-0', 10, 1000000", 80}},
     {"find_job", {"'queue-0', 900"}},
