@@ -44,7 +44,7 @@ void output::writable_op::complete(std::int32_t result, std::uint32_t flags) noe
     // Writable, or the socket has failed and the next send will say how.
     if (result >= 0 || result == -ECANCELED)
         out.sender_.enqueue(out, 0);
-    else // it cannot be waited for now, as for want of memory
+    else // the wait could not begin, as for want of memory
         out.home().timers().arm(out.retry_, out.home().turn_time() + retry_after);
 }
 

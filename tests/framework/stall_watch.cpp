@@ -130,23 +130,21 @@ TEST_CASE("a routine that holds its worker is reported once, and its end once") 
 }
 
 TEST_CASE("a watch whose reports fail goes on") {
-    std::atomic<int> reports = 0;
+    std::counting_semaphore<> reports(0);
     holding h;
     rota::runtime rt({.workers = 1, .stall_limit = 100ms, .on_stall = [&](const stall_report&) {
-                          ++reports;
+                          reports.release();
                           throw std::runtime_error("the log is full");
                       }});
     rt.start();
     const rota::routine_ptr r = rt.spawn(hold(&h), {.name = "holder"});
     h.begun.acquire();
-    while (reports == 0)
-        std::this_thread::sleep_for(1ms);
+    reports.acquire();
     h.may_end.release();
     r->wait_stopped();
-    while (reports == 1) // it also tells of the end
-        std::this_thread::sleep_for(1ms);
+    reports.acquire(); // of the end: it has gone on
     rt.stop();
-    CHECK(reports == 2);
+    CHECK_FALSE(reports.try_acquire());
 }
 
 TEST_CASE("what the report itself interrupts is reported") {

@@ -132,7 +132,7 @@ bool file_reserve::fits(std::uint64_t size) const noexcept {
 bool file_reserve::leaves_room(std::uint64_t size, std::uint64_t growth) const noexcept {
     if (held_)
         return fits(size);
-    // Whoever may use up what the system keeps for itself has that, too.
+    // `free` counts what the system keeps for root, which a process of root may use.
     const bool tight = !impossible_ && space_at(path_).free < growth + bytes_ / 4;
     return size <= largest_file() && !tight;
 }

@@ -119,7 +119,7 @@ task<exchange_end> responder::answer() {
     co_return exchange_end::answered;
 }
 
-/// The fields that middleware has promised for any answer, whoever makes it.
+/// The fields that middleware has promised for any answer, that of an error, too.
 void responder::add_promised(response& answer) const {
     const request_facts* const facts = request_ ? request_access::known_facts(*request_) : nullptr;
     if (facts != nullptr && !facts->answer_fields.empty())

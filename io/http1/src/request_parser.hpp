@@ -33,8 +33,8 @@ enum class parse_event : std::uint8_t {
 /// line that the whole line would not decide the same way, the result does not depend on how the
 /// bytes were cut (tested for every cut).
 ///
-/// A client that asks the same again, byte by byte, is not read again: a plain head that lies in
-/// one piece is compared with the last one first.
+/// A head that is the one before, byte by byte, is not read again: one that is plain and lies in
+/// one piece is compared first.
 ///
 /// Lifetime: a head that lies in one piece in the bytes given to feed() is not copied; its views
 /// point into those bytes until keep_head() is called. Otherwise they point into the parser's own

@@ -22,10 +22,15 @@ void response_writer::begin() {
     append_head(wire_.pending(), answer_, policy_.begin_answer(answer_, framing_), framing_);
 }
 
-/// Appends what goes before a piece. False if there is nothing to send.
-bool response_writer::begin_piece(std::uint64_t size) {
+/// What was given up may have left, and would leave again.
+void response_writer::require_whole() const {
     if (torn_)
         throw std::logic_error("a response goes on behind a write that was given up");
+}
+
+/// Appends what goes before a piece. False if there is nothing to send.
+bool response_writer::begin_piece(std::uint64_t size) {
+    require_whole();
     if (size == 0)
         return false;
     if (framing_ == content_framing::sized && size > *answer_.length() - written_) {
@@ -96,6 +101,7 @@ task<void> response_writer::write_file(io::file_slice part) {
 }
 
 task<void> response_writer::flush() {
+    require_whole();
     begin();
     if (!wire_.try_send()) {
         torn_ = true;

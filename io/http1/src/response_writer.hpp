@@ -50,6 +50,7 @@ public:
 
 private:
     void begin();
+    void require_whole() const;
     [[nodiscard]] bool begin_piece(std::uint64_t size);
     void end_piece();
     void finish();

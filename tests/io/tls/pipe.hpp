@@ -41,7 +41,7 @@ public:
     }
     [[nodiscard]] std::size_t waiting() const noexcept { return written_.size(); }
     void set_room(std::size_t bytes) noexcept { room_ = bytes; }
-    /// Whoever writes waits, with nothing written.
+    /// From now on a write waits, with nothing written.
     void hold_writes() noexcept { held_ = true; }
     [[nodiscard]] bool write_ended() const noexcept { return write_ended_; }
     [[nodiscard]] bool aborted() const noexcept { return aborted_; }
