@@ -192,7 +192,8 @@ struct guarded_files {
 void add_console(rota::http::router& to, std::shared_ptr<const guard> by, const codings& coded) {
     const auto shared = std::make_shared<const guarded_files>(std::move(by));
     // The page is at a path of its own, not in a router of its own, whose guard would surround it.
-    // TRACE is no method of the server's (RFC 9110 section 9.3.8), and nobody is told that it is.
+    // Without TRACE, which is no method of the server (RFC 9110 section 9.3.8): Allow would name
+    // it.
     for (const method m :
          {method::post, method::put, method::patch, method::delete_, method::options})
         to.add(m, "/", [shared](const request& req) { return shared->other_method(req); });

@@ -146,7 +146,7 @@ private:
 
     mutable std::shared_mutex lock_; // guards what follows
     std::map<std::string, watched_ptr, std::less<>> queues_;
-    /// Beyond all events of queues that it has forgotten: who knows of one of them sees the gap.
+    /// Beyond all events of queues that it has forgotten, so that their numbers show the gap.
     std::uint64_t last_forgotten_ = 0;
 };
 

@@ -45,9 +45,9 @@ private:
     postgres_connection& over_;
     postgres_table rows_;
     bool due_ = false;
-    // Of a queue that is to be removed, in hand:
-    std::int64_t slice_ = 0;                                          // jobs
-    std::int64_t counts_ = 0;                                         // rows of counts
+    // Jobs, and rows of counts, of a queue to be removed that are in hand.
+    std::int64_t slice_ = 0;
+    std::int64_t counts_ = 0;
     std::vector<std::function<void(const postgres_result&)>> takers_; // one for each statement
 };
 

@@ -113,7 +113,7 @@ TEST_CASE("of too many queues those that nobody uses are let go") {
     CHECK(served.open("one too many") == nullptr);
 }
 
-TEST_CASE("who knows an event of a queue that was let go sees a gap behind it") {
+TEST_CASE("the events of a queue that was let go are followed by a gap") {
     memory_store rows;
     service served(rows, {.watched_max = 1});
     rota::inline_scheduler scheduler;
