@@ -8,6 +8,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+# Chance has a say in where a server's memory lies: what is above the baseline has to be so in each.
+SERVERS_MAX = 3
 sys.path.insert(1, str(HERE.parent / "instructions"))  # how the server is asked, and its conditions
 
 import baseline  # noqa: E402
@@ -54,6 +56,18 @@ def measure(how, which, name, profiles=None):
             raise InstructionsError("\n    ".join([f"{name}: {error}", *tail])) from error
 
 
+def measure_again(options, which, mine, before):
+    """The figures, the lowest of several servers for what would be too high."""
+    for _ in range(SERVERS_MAX - 1):
+        names = {name for name, _ in table.too_high(mine, before)}
+        if not names:
+            break
+        asked = [case for case in which if case.name in names]
+        more = measure(callgrind.rota_http(options.rota), asked, "rota, once more")
+        mine = table.lowest(mine, more)
+    return mine
+
+
 def run(options):
     if options.update and options.only:
         raise InstructionsError("--update takes all cases, so not with --only")
@@ -67,7 +81,11 @@ def run(options):
     known = baseline.load(options.baseline)
     if options.profile:
         options.profile.mkdir(parents=True, exist_ok=True)
+    differs = baseline.differences(made_with, known["made_with"]) if known else ["there is none"]
+    before = {} if differs else known["touched"]
     mine = measure(callgrind.rota_http(options.rota), which, "rota", options.profile)
+    if not options.update:
+        mine = measure_again(options, which, mine, before)
     nginx = None if options.no_nginx else shutil.which("nginx", path=table.PATH)
     asked = [case for case in which if case.nginx]
     others = measure(lines.nginx(nginx), asked, "nginx") if nginx and asked else {}
@@ -77,8 +95,6 @@ def run(options):
         baseline.store(options.json, document)
     if options.update:
         baseline.store(options.baseline, table.document(made_with, mine, {}))
-    differs = baseline.differences(made_with, known["made_with"]) if known else ["there is none"]
-    before = {} if differs else known["touched"]
     print("\n".join(f"- {key}: {value}" for key, value in made_with.items()), end="\n\n")
     print("\n".join(table.lines(mine, before, others)), flush=True)
     if differs:
@@ -86,7 +102,7 @@ def run(options):
     worse = table.too_high(mine, before)
     if not worse or options.update:
         return 0
-    print("bench: above the baseline:", *worse, sep="\n  ", file=sys.stderr)
+    print("bench: above the baseline:", *(said for _, said in worse), sep="\n  ", file=sys.stderr)
     print("bench: find out why; if it is worth it, --update", file=sys.stderr)
     return 1
 
