@@ -67,6 +67,15 @@ TEST_CASE("a time that the clock cannot count is for ever") {
     static_assert(std::chrono::steady_clock::duration(longest) ==
                   std::chrono::steady_clock::duration::max());
     static_assert(std::chrono::steady_clock::duration(rota::time_span(1ms)) == 1ms);
+    // Periods whose ticks do not divide a nanosecond, and those that the clock cannot count at all.
+    using binary = std::chrono::duration<int, std::ratio<1, 1024>>;
+    static_assert(std::chrono::steady_clock::duration(rota::time_span(binary(10))) == 9'765'625ns);
+    static_assert(std::chrono::steady_clock::duration(rota::time_span(binary(-10))) ==
+                  -9'765'625ns);
+    using third = std::chrono::duration<unsigned long long, std::ratio<1, 3>>;
+    static_assert(std::chrono::steady_clock::duration(rota::time_span(third(4))) ==
+                  1'333'333'333ns);
+    static_assert(rota::time_span(third::max()) == std::chrono::steady_clock::duration::max());
     static_assert(std::chrono::steady_clock::duration(
                       rota::time_span(std::chrono::duration<long long, std::pico>(1'500))) == 1ns);
     constexpr auto counted = [](rota::time_span s) {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <ratio>
 #include <type_traits>
-#include <utility>
 
 namespace rota {
 
@@ -31,14 +29,18 @@ private:
                 return length::max();
             if (d <= duration_cast<given>(length::min()))
                 return length::min();
-        } else if constexpr (std::ratio_greater_equal_v<Period, length::period>) {
-            using wide = std::chrono::duration<std::intmax_t, Period>;
-            if (std::cmp_greater_equal(d.count(), duration_cast<wide>(length::max()).count()))
+            return duration_cast<length>(d);
+        } else {
+            // Of any period: 64 bits by 63 have room in 127.
+            using ticks = std::ratio_divide<Period, length::period>;
+            __extension__ using wide = __int128;
+            const wide counted = static_cast<wide>(d.count()) * ticks::num / ticks::den;
+            if (counted >= length::max().count())
                 return length::max();
-            if (std::cmp_less_equal(d.count(), duration_cast<wide>(length::min()).count()))
+            if (counted <= length::min().count())
                 return length::min();
+            return length(static_cast<length::rep>(counted));
         }
-        return duration_cast<length>(d);
     }
 
     length length_;

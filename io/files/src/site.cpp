@@ -21,6 +21,7 @@
 #include <rota/http/date.hpp>
 #include <rota/http/error.hpp>
 #include <rota/routine.hpp>
+#include <rota/time_span.hpp>
 #include <rota/worker.hpp>
 
 #include "clean_path.hpp"
@@ -137,6 +138,13 @@ void warm(const representation& of) {
     io::read_into_memory(first);
 }
 
+files_options sensible(files_options options) {
+    if (options.believed.count() < 0)
+        throw std::invalid_argument("how long a file is believed is not negative");
+    options.believed = at_most_ten_years(options.believed);
+    return options;
+}
+
 std::int64_t in_ns(std::chrono::steady_clock::time_point at) noexcept {
     return std::chrono::nanoseconds(at.time_since_epoch()).count();
 }
@@ -144,7 +152,7 @@ std::int64_t in_ns(std::chrono::steady_clock::time_point at) noexcept {
 } // namespace
 
 site::site(const std::string& directory, files_options options)
-    : options_(std::move(options)), types_(options_.types, options_.types_file), root_(directory),
+    : options_(sensible(std::move(options))), types_(options_.types, options_.types_file), root_(directory),
       cache_(open_max_of(options_)) {
     headers tried;
     for (const cache_rule& rule : options_.cache_control)

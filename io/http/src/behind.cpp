@@ -1,6 +1,7 @@
 #include <rota/http/behind.hpp>
 
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 namespace rota::http {
@@ -18,6 +19,8 @@ task<response> call_inner(const void* context, request& req) {
 } // namespace
 
 handler behind(middleware outer, handler inner) {
+    if (!outer)
+        throw std::invalid_argument("a middleware is a function");
     auto kept = std::make_shared<const both>(both{std::move(outer), std::move(inner)});
     return [kept = std::move(kept)](request& req) {
         static const middleware_chain nothing_else;

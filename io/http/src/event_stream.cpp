@@ -9,6 +9,7 @@
 #include <rota/http/fields.hpp>
 #include <rota/sleep.hpp>
 #include <rota/task_group.hpp>
+#include <rota/time_span.hpp>
 #include <rota/under.hpp>
 #include <rota/with_timeout.hpp>
 #include <rota/worker.hpp>
@@ -95,6 +96,11 @@ std::optional<std::string_view> last_event_id(const request& asked) noexcept {
 response event_stream::answer(request& asked, source produce, event_stream_options options) {
     if (options.retry)
         require_sendable(*options.retry);
+    if (!produce)
+        throw std::invalid_argument("a stream of events needs a function that sends them");
+    if (options.heartbeat.count() < 0)
+        throw std::invalid_argument("the heartbeat of a stream of events is not negative");
+    options.heartbeat = at_most_ten_years(options.heartbeat);
     auto producer = [asked = &asked, produce = std::move(produce), options = std::move(options)](
                         body_writer& to) mutable { return run(asked, &produce, &options, &to); };
     response made = response::stream(std::move(producer), "text/event-stream");

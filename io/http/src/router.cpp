@@ -109,6 +109,8 @@ router& router::connect(handler h) {
 }
 
 router& router::use(middleware function) {
+    if (!function)
+        throw std::invalid_argument("a middleware is a function");
     const auto shared = std::make_shared<const middleware>(std::move(function));
     const auto place = static_cast<std::ptrdiff_t>(own().chain.size());
     for (const auto& each : scopes_) // all of them begin with this router's own chain

@@ -1,5 +1,7 @@
 #include <rota/http/detail/sensible_limits.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -13,7 +15,14 @@ server_limits sensible(server_limits limits) {
         if (!holds)
             throw std::invalid_argument(std::string("limits: ") + what);
     };
-    const parser_limits& head = limits.parser;
+    // Sums of these have room, and places in a head in 32 bits.
+    constexpr std::size_t head_max = std::size_t{1} << 30;
+    parser_limits& head = limits.parser;
+    for (std::size_t* const each :
+         {&head.request_line_bytes_max, &head.head_bytes_max, &head.trailer_bytes_max})
+        *each = std::min(*each, head_max);
+    limits.drain_bytes_max =
+        std::min<decltype(limits.drain_bytes_max)>(limits.drain_bytes_max, std::uint64_t{1} << 62);
     require(head.request_line_bytes_max != 0 && head.head_bytes_max != 0,
             "request_line_bytes_max and head_bytes_max must be at least 1");
     for (server_limits::milliseconds* const each :

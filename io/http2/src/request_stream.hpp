@@ -153,6 +153,12 @@ private:
     [[nodiscard]] bool begin_piece(std::size_t size);
     void offer();
     void end_content();
+    /// A piece of content that is being taken over: given up before it is whole, the stream is reset.
+    struct begun_piece {
+        request_stream& of;
+        bool whole = false;
+        ~begun_piece();
+    };
     [[nodiscard]] bool over() const noexcept;
     void give_up(error_code why) noexcept;
     void check_open() const;

@@ -46,6 +46,14 @@ bool request_stream::begin_piece(std::size_t size) {
     return true;
 }
 
+/// Without the rest of it, what follows would look like content that it is not.
+request_stream::begun_piece::~begun_piece() {
+    of.external_ = {};
+    of.file_ = nullptr;
+    if (!whole)
+        of.give_up(error_code::internal_error);
+}
+
 /// Sends what there is. Where the length was announced, its last piece is known to be that, and
 /// leaves with the end.
 void request_stream::offer() {
@@ -59,8 +67,10 @@ task<void> request_stream::write(std::string_view piece) {
     if (!begin_piece(piece.size()))
         co_return;
     if (piece.size() > copied_content_max) {
+        begun_piece begun{*this};
         co_await wait_sent(0);
         co_await send_external(piece);
+        begun.whole = true;
         co_return;
     }
     if (kept_from_ == kept_.size() || kept_from_ >= kept_bytes_max)
@@ -78,10 +88,14 @@ task<void> request_stream::write_owned(std::string piece) {
     }
     if (!begin_piece(piece.size()))
         co_return;
-    co_await wait_sent(0);
-    kept_ = std::move(piece);
-    kept_from_ = 0;
-    offer();
+    {
+        begun_piece begun{*this};
+        co_await wait_sent(0);
+        kept_ = std::move(piece);
+        kept_from_ = 0;
+        offer();
+        begun.whole = true;
+    }
     if (unsent() > kept_bytes_max)
         co_await wait_sent(kept_bytes_low);
 }
@@ -92,16 +106,9 @@ task<void> request_stream::write_file(io::file_slice part) {
     constexpr std::size_t fetched_bytes = 65'536;
     if (!begin_piece(part.size))
         co_return;
+    begun_piece begun{*this};
     co_await wait_sent(0);
-    struct guard {
-        request_stream& of;
-        ~guard() {
-            if (of.unsent() > 0) // it ends otherwise
-                of.last_ = false;
-            of.file_ = nullptr;
-        }
-    } lent{*this};
-    // cppcheck-suppress danglingLifetime ; until `lent` ends
+    // cppcheck-suppress danglingLifetime ; until `begun` ends
     file_ = &part;
     file_error_ = 0;
     for (;;) {
@@ -112,8 +119,10 @@ task<void> request_stream::write_file(io::file_slice part) {
             co_await taken;
         }
         check_open();
-        if (part.size == 0)
+        if (part.size == 0) {
+            begun.whole = true;
             co_return;
+        }
         if (file_error_ != EAGAIN)
             throw std::system_error(file_error_, std::system_category(), "reading a file");
         std::string piece = co_await io::read_piece(&part, fetched_bytes);
@@ -161,16 +170,6 @@ task<void> request_stream::wait_sent(std::size_t left_max, io::deadline until) {
 /// The bytes are where they are until all of them have left.
 task<void> request_stream::send_external(std::string_view bytes) {
     external_ = bytes;
-    struct guard {
-        request_stream& of;
-        ~guard() {
-            if (!of.external_.empty()) { // it ends otherwise
-                of.external_ = {};
-                of.last_ = false;
-                of.give_up(error_code::internal_error);
-            }
-        }
-    } whole{*this};
     offer();
     while (!external_.empty()) {
         check_open();

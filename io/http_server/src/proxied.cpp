@@ -7,6 +7,7 @@
 #include <rota/io/proxy_header.hpp>
 
 #include "idle_wait.hpp"
+#include "refuse_in_clear.hpp"
 
 namespace rota::http {
 namespace {
@@ -14,13 +15,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr std::string_view without_header =
-    "HTTP/1.1 400 Bad Request\r\n"
-    "Content-Type: text/plain; charset=utf-8\r\n"
-    "Content-Length: 73\r\n"
-    "Connection: close\r\n"
-    "\r\n"
     "Connections from your address begin with a header of the PROXY protocol.\n";
-static_assert(without_header.size() - without_header.find("\r\n\r\n") - 4 == 73);
 
 /// Whether it looks like a request: a record of TLS, say, does not begin with a letter.
 bool is_text(std::string_view bytes) noexcept {
@@ -43,8 +38,8 @@ task<std::optional<std::string>> proxied_peer(io::connection* client, const serv
     } catch (const io::proxy_header_error&) {
         // Below: it may take a wait.
     }
-    if (is_text(client->buffered()) && client->try_write(without_header))
-        client->shutdown_write();
+    if (is_text(client->buffered()))
+        co_await refuse_in_clear(client, without_header, limits->linger_timeout);
     client->consume(client->buffered().size()); // or the end of it would be a reset
     co_return std::nullopt;
 }

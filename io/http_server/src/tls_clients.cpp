@@ -1,55 +1,23 @@
 #include "tls_clients.hpp"
 
-#include <cstddef>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <rota/errors.hpp>
-#include <rota/http/date.hpp>
 #include <rota/io/tls/context.hpp>
 #include <rota/io/tls/stream.hpp>
 
 #include "idle_wait.hpp"
+#include "refuse_in_clear.hpp"
 
 namespace rota::http {
 namespace {
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::string_view plain_head = "HTTP/1.1 400 Bad Request\r\n"
-                                        "Content-Type: text/plain; charset=utf-8\r\n"
-                                        "Content-Length: 67\r\n"
-                                        "Connection: close\r\n";
-constexpr std::string_view plain_content =
+constexpr std::string_view for_https =
     "This port speaks HTTPS, and this was plain HTTP: ask for https://.\n";
-static_assert(plain_content.size() == 67);
-/// Of a client's that has come to the wrong port.
-constexpr std::size_t dropped_bytes_max = 1'048'576;
-
-/// Says so in clear, and lets the client read it: what it still sends is dropped.
-task<void> answer_plain(io::connection* client, clock::time_point until) {
-    std::string answer(plain_head);
-    answer.append(date_line()).append("\r\n");
-    if (!client->buffered().starts_with("HEAD "))
-        answer += plain_content;
-    if (!client->try_write(answer))
-        co_return;
-    client->shutdown_write();
-    std::size_t dropped = 0;
-    try {
-        bool more = true;
-        while (more && dropped < dropped_bytes_max) {
-            const std::size_t size = client->buffered().size();
-            client->consume(size);
-            dropped += size;
-            more = co_await client->fill(until);
-        }
-    } catch (const timed_out&) {
-        // It had its time.
-    }
-}
 
 /// True if it has agreed; else it has been told why not, and has to go.
 task<bool> agree(io::connection* client, io::tls::stream* tls, clock::time_point until,
@@ -66,7 +34,7 @@ task<bool> agree(io::connection* client, io::tls::stream* tls, clock::time_point
         // It has gone.
     }
     if (plain)
-        co_await answer_plain(client, clock::now() + linger);
+        co_await refuse_in_clear(client, for_https, linger);
     co_return false;
 }
 

@@ -10,6 +10,7 @@
 #include <rota/coding/format.hpp>
 #include <rota/http/fields.hpp>
 #include <rota/http/guard.hpp>
+#include <rota/time_span.hpp>
 
 #include "deflate_offer.hpp"
 #include "sha1.hpp"
@@ -157,7 +158,7 @@ std::variant<agreement, response> shake_hands(const request& asked,
     return made;
 }
 
-void check_options(const websocket_options& options) {
+websocket_options sensible(websocket_options options) {
     for (const std::string& each : options.subprotocols) {
         if (!fields::is_token(each))
             throw std::invalid_argument('"' + each + "\" is no name of a subprotocol");
@@ -174,11 +175,13 @@ void check_options(const websocket_options& options) {
                              in_range(options.deflate->level, 0, 9))) {
         throw std::invalid_argument("a window of WebSocket has 8 to 15 bits, a level is 0 to 9");
     }
-    for (const auto time :
-         {options.ping_after, options.gone_after, options.close_within, options.rest_after}) {
-        if (time.count() < 0)
+    for (auto* const time :
+         {&options.ping_after, &options.gone_after, &options.close_within, &options.rest_after}) {
+        if (time->count() < 0)
             throw std::invalid_argument("a time of WebSocket is not negative");
+        *time = at_most_ten_years(*time);
     }
+    return options;
 }
 
 } // namespace rota::http::ws

@@ -25,7 +25,8 @@ struct agreement {
 /// Sec-WebSocket-Accept of a Sec-WebSocket-Key (section 4.2.2).
 [[nodiscard]] std::string accept_of(std::string_view key);
 
-/// Throws std::invalid_argument for what is out of range.
-void check_options(const websocket_options& options);
+/// The options, with times that can be added to the clock's. Throws std::invalid_argument for what
+/// is out of range.
+[[nodiscard]] websocket_options sensible(websocket_options options);
 
 } // namespace rota::http::ws

@@ -133,9 +133,7 @@ task<void> serve_websocket(io::stream* over, websocket_terms terms, std::stop_to
 }
 
 websocket_endpoint::websocket_endpoint(websocket_options options)
-    : options_(std::make_shared<const websocket_options>(std::move(options))) {
-    ws::check_options(*options_);
-}
+    : options_(std::make_shared<const websocket_options>(ws::sensible(std::move(options)))) {}
 
 response websocket_endpoint::upgrade(const request& asked, websocket_handler serve) const {
     if (!serve)

@@ -10,7 +10,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/errors.hpp>
 #include <rota/sleep.hpp>
+#include <rota/with_timeout.hpp>
 
 #include "client.hpp"
 
@@ -57,6 +59,44 @@ router streamed() {
         });
     });
     return made;
+}
+
+/// Fills the window, gives up a large piece that waits for another, and goes on as if it were there.
+router gives_up() {
+    router made;
+    for (const bool owned : {false, true}) {
+        made.get(owned ? "/owned" : "/lent", [owned] {
+            return response::stream([owned](body_writer& out) -> task<void> {
+                for (int i = 0; i < 5; ++i)
+                    co_await out.write(std::string(14'000, 'A'));
+                const std::string piece(20'000, 'B');
+                task<void> large = owned ? out.write_owned(piece) : out.write(piece);
+                try {
+                    co_await with_timeout(300ms, std::move(large));
+                } catch (const timed_out&) {
+                }
+                co_await out.write(std::string(14'000, 'C'));
+            });
+        });
+    }
+    return made;
+}
+
+TEST_CASE("http2: a piece that is given up leaves no hole: the stream is reset") {
+    http2_client c(gives_up());
+    std::uint32_t id = 1;
+    for (const char* const path : {"/lent", "/owned"}) {
+        CAPTURE(path);
+        c.ask(id, asking("GET", path));
+        c.advance(1s);
+        c.open_window(0, 1'000'000);
+        c.open_window(id, 1'000'000);
+        c.advance(1s);
+        CHECK(c.answers[id].reset == 2); // INTERNAL_ERROR
+        CHECK_FALSE(c.answers[id].ended);
+        CHECK(c.answers[id].content.find_first_not_of('A') == std::string::npos);
+        id += 2;
+    }
 }
 
 TEST_CASE("http2: what is empty needs no window") {

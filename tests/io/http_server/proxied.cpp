@@ -77,7 +77,11 @@ TEST_CASE("a connection of a proxy's without a header is told so, and closed") {
     plain.send(get("/peer"));
     const std::string told = plain.read_all();
     CHECK(told.starts_with("HTTP/1.1 400 Bad Request\r\n"));
+    CHECK(told.find("\r\nDate: ") != std::string::npos); // RFC 9110 section 6.6.1
     CHECK(told.ends_with("PROXY protocol.\n<end>"));
+    const client head(s.address());
+    head.send("HEAD /peer HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    CHECK(head.read_all().ends_with("\r\n\r\n<end>"));
     for (const std::string_view begin : {"", "PROXY TCP4 ", "\r\n\r\n"}) {
         CAPTURE(begin);
         const client late(s.address());

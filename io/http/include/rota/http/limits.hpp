@@ -6,7 +6,8 @@
 
 namespace rota::http {
 
-/// What the parser accepts before it answers with an error. Sizes are bytes as they arrive.
+/// What the parser accepts before it answers with an error. Sizes are bytes as they arrive; those
+/// of request line, header section and trailers count as 1 GiB if they are more.
 struct parser_limits {
     /// Request line without its CRLF; more is 414 (RFC 9112 section 3 recommends at least 8,000).
     std::size_t request_line_bytes_max = 8'192;
