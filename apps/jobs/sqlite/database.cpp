@@ -181,7 +181,8 @@ void sqlite_database::set_up() {
     execute("PRAGMA secure_delete=OFF");
     // Or a log that was large once would have that room for good.
     execute(("PRAGMA journal_size_limit=" + std::to_string(log_bytes_max)).c_str());
-    int chunk = static_cast<int>(page_bytes); // else allocate() does nothing
+    page_bytes_ = static_cast<std::uint64_t>(number("PRAGMA page_size"));
+    int chunk = static_cast<int>(page_bytes_); // else allocate() does nothing
     sqlite3_file_control(handle(), "main", SQLITE_FCNTL_CHUNK_SIZE, &chunk);
 }
 
@@ -209,7 +210,7 @@ void sqlite_database::touch() {
 }
 
 std::uint64_t sqlite_database::unused_bytes() {
-    return static_cast<std::uint64_t>(number("PRAGMA freelist_count") * number("PRAGMA page_size"));
+    return static_cast<std::uint64_t>(number("PRAGMA freelist_count")) * page_bytes_;
 }
 
 std::uint64_t sqlite_database::bytes() {
@@ -217,7 +218,7 @@ std::uint64_t sqlite_database::bytes() {
         pages_.emplace(*this, "PRAGMA page_count");
     const std::int64_t pages = pages_->step() ? pages_->integer(0) : 0;
     pages_->reset();
-    return static_cast<std::uint64_t>(pages) * page_bytes;
+    return static_cast<std::uint64_t>(pages) * page_bytes_;
 }
 
 void sqlite_database::allocate(std::uint64_t bytes) {

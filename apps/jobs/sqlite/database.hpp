@@ -84,6 +84,8 @@ public:
     /// Throws store_error with what went wrong last, or with another reason.
     [[noreturn]] void fail() const;
     [[noreturn]] void fail(const std::string& why, store_fault kind = store_fault::failed) const;
+    /// Of its pages: that of a file made elsewhere may be another than ours.
+    [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
     [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
 
 private:
@@ -97,6 +99,7 @@ private:
 
     std::string doing_; // what fails if anything does
     std::unique_ptr<sqlite3, close> handle_;
+    std::uint64_t page_bytes_ = 4'096;
     std::optional<sqlite_statement> pages_; // once it has been asked for
 };
 

@@ -53,7 +53,7 @@ file_reserve::file_reserve(std::string path, std::uint64_t bytes_max)
 /// It does not become smaller: where there is less room, it is not made.
 void file_reserve::plan(std::uint64_t room) noexcept {
     const std::uint64_t share = std::clamp(room / 4, std::min(bytes_min, bytes_max_), bytes_max_);
-    bytes_ = std::max(bytes_, share / page_bytes * page_bytes);
+    bytes_ = std::max(bytes_, share / reserve_unit_bytes * reserve_unit_bytes);
 }
 
 bool file_reserve::keep() noexcept {
@@ -99,10 +99,11 @@ bool file_reserve::give_up() noexcept {
 }
 
 bool file_reserve::grow(std::uint64_t bytes) noexcept {
-    const std::uint64_t pages = (std::min(bytes, bytes_max_) + page_bytes - 1) / page_bytes;
-    if (pages * page_bytes <= bytes_ || !held_)
+    const std::uint64_t pages =
+        (std::min(bytes, bytes_max_) + reserve_unit_bytes - 1) / reserve_unit_bytes;
+    if (pages * reserve_unit_bytes <= bytes_ || !held_)
         return true;
-    const std::uint64_t before = std::exchange(bytes_, pages * page_bytes);
+    const std::uint64_t before = std::exchange(bytes_, pages * reserve_unit_bytes);
     if (free_bytes(path_) >= bytes_ - before + bytes_ / 4 && extend(before))
         return true;
     bytes_ = before;

@@ -5,8 +5,8 @@
 
 namespace jobs {
 
-/// What SQLite's files consist of.
-inline constexpr std::uint64_t page_bytes = 4'096;
+/// What a reserve is counted in: a page of SQLite's, unless the file was made with others.
+inline constexpr std::uint64_t reserve_unit_bytes = 4'096;
 
 /// A file beside a database that holds room on the disk, to be given up when there is no other, and
 /// made again when there is. Given up it is all hole and keeps its size, so that a process that

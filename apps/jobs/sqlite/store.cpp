@@ -30,8 +30,8 @@ std::uint64_t size_of(const std::string& path) noexcept {
 
 /// What the largest job of a step needs to be taken: its row is written anew, into new pages of the
 /// file, and into the log with its key in an index. Twice that, and what there is beside it.
-std::uint64_t needed_for(const store_step& what) noexcept {
-    constexpr std::uint64_t beside = 65'536;
+std::uint64_t needed_for(const store_step& what, std::uint64_t page_bytes) noexcept {
+    const std::uint64_t beside = 16 * page_bytes;
     std::uint64_t largest = 0;
     if (const auto* const adding = std::get_if<operations::add>(&what.what())) {
         for (const new_job& job : adding->jobs)
@@ -112,7 +112,7 @@ void sqlite_store::do_all(steps all) noexcept {
 
 void sqlite_store::do_together(steps all) noexcept {
     if (!full_ && std::ranges::all_of(all, [this](const store_step* each) {
-            return each->adds_bytes() == 0 || reserve_.grow(needed_for(*each));
+            return each->adds_bytes() == 0 || reserve_.grow(needed_for(*each, file_.page_bytes()));
         })) {
         const outcome of = attempt(all);
         const bool looks_only =
@@ -172,7 +172,7 @@ sqlite_store::outcome sqlite_store::attempt_on_full_disk(store_step& one) noexce
 }
 
 void sqlite_store::write_back_normally() noexcept {
-    const std::uint64_t pages = std::min(log_pages, reserve_.bytes() / 2 / page_bytes);
+    const std::uint64_t pages = std::min(log_pages, reserve_.bytes() / 2 / file_.page_bytes());
     file_.write_back_at(static_cast<int>(pages));
 }
 
@@ -185,10 +185,11 @@ void sqlite_store::make_room() noexcept {
 }
 
 bool sqlite_store::may_add(const store_step& what) noexcept {
-    const std::uint64_t needed = needed_for(what);
+    const std::uint64_t needed = needed_for(what, file_.page_bytes());
     try {
         const std::uint64_t size = file_.bytes() + needed;
-        if (full_ && reserve_.fits(size) && reserve_.keep()) {
+        // Twice, so that it does not go back and forth at the line.
+        if (full_ && has_slack(size, 2 * reserve_.bytes() + needed) && reserve_.keep()) {
             full_ = false;
             rules_.do_at_most(SIZE_MAX, SIZE_MAX);
             write_back_normally();
@@ -224,7 +225,8 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
                 file_.touch();
         }
         rules_.flush();
-        commit();
+        commit(std::ranges::any_of(all,
+                                   [](const store_step* each) { return each->adds_bytes() != 0; }));
         tell(rules_.take_changes());
         return of;
     } catch (const store_error& e) {
@@ -240,16 +242,23 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
     return of;
 }
 
+/// Whether a file of that size may grow as jobs are finished, or has as much as `unused` within.
+bool sqlite_store::has_slack(std::uint64_t size, std::uint64_t unused) {
+    return reserve_.fits(size) || file_.unused_bytes() >= unused;
+}
+
 /// Not before the file has room for what has been added to it.
-void sqlite_store::commit() {
+void sqlite_store::commit(bool adds) {
     const std::uint64_t bytes = file_.bytes();
     if (bytes > allocated_) {
         if (!reserve_.leaves_room(bytes, bytes - allocated_))
             file_.fail("the disk is full", store_fault::full);
         file_.allocate(bytes);
+    } else if (adds && !full_ && !has_slack(bytes, reserve_.bytes())) {
+        file_.fail("the disk is full", store_fault::full);
     }
     file_.execute("COMMIT");
-    allocated_ = std::max(allocated_, bytes);
+    allocated_ = bytes; // less than before where it was told to give up what it does not need
 }
 
 void sqlite_store::answer(steps all, const outcome& of) noexcept {

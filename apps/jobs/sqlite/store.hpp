@@ -58,7 +58,8 @@ private:
     void do_alone(store_step& one) noexcept;
     [[nodiscard]] outcome attempt(steps all) noexcept;
     [[nodiscard]] outcome attempt_on_full_disk(store_step& one) noexcept;
-    void commit();
+    [[nodiscard]] bool has_slack(std::uint64_t size, std::uint64_t unused);
+    void commit(bool adds);
     [[nodiscard]] static outcome failed(const char* why,
                                         store_fault kind = store_fault::failed) noexcept;
     static void answer(steps all, const outcome& of) noexcept;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -149,9 +150,18 @@ TEST_CASE("what does not add is done although what adds beside it has no room") 
 }
 
 TEST_CASE("where files may not become larger all jobs can be taken and finished") {
-    for (const std::size_t size : {200, 9'000}) {
+    // Pages of a file that was made elsewhere may be of another size.
+    for (const auto& [size, page_bytes] :
+         {std::pair<std::size_t, int>{200, 4'096}, {9'000, 4'096}, {200, 16'384}, {200, 1'024}}) {
+        CAPTURE(size, page_bytes);
         const file_limit small(1 << 20);
         store_driver d("sqlite");
+        d.close();
+        sqlite_database(d.file()).execute(
+            ("PRAGMA locking_mode=NORMAL; PRAGMA journal_mode=DELETE; PRAGMA page_size=" +
+             std::to_string(page_bytes) + "; VACUUM")
+                .c_str());
+        d.reopen();
         std::size_t added = 0;
         bool failed = false;
         while (!failed) {
@@ -177,6 +187,10 @@ TEST_CASE("where files may not become larger all jobs can be taken and finished"
             added -= leases.size();
         }
         CHECK(d.add("after").outcome == add_outcome::added);
+        for (int i = 0; i < 100; ++i)
+            CHECK(d.add("again " + std::to_string(i)).outcome == add_outcome::added);
+        if (page_bytes <= 4'096)              // of larger ones so small a file has too few to spare
+            CHECK(d.take(100).size() == 100); // as large as before, it is not full any more
     }
 }
 
