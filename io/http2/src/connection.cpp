@@ -311,7 +311,8 @@ void connection::settle(request_stream& one) {
     if (one.content().too_much_to_drop())
         engine_.reset(one.id(), error_code::no_error);
     else if (!one.drop_until)
-        one.drop_until = home_.turn_time() + limits_.linger_timeout;
+        one.drop_until =
+            home_.turn_time() + (draining_ ? limits_.drain_grace : limits_.linger_timeout);
 }
 
 /// Nothing is at work for it any more.

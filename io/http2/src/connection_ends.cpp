@@ -15,6 +15,8 @@ namespace {
 
 /// So many streams that are held back for too long at once are no accident.
 constexpr std::size_t stalls_max = 8;
+/// How long a client that was answered lately has for its last words while the server drains.
+constexpr std::chrono::milliseconds drain_linger{500};
 
 } // namespace
 
@@ -174,6 +176,10 @@ void connection::begin_drain() {
     draining_ = true;
     engine_.announce_end();
     end_at_ = home_.now() + limits_.drain_grace;
+    for (const auto& one : open_) {
+        if (one->drop_until)
+            one->drop_until = std::min(*one->drop_until, *end_at_);
+    }
 }
 
 void connection::end_soon() {
@@ -198,8 +204,10 @@ task<void> connection::say_goodbye() {
         co_await wire_.send_owned(std::move(rest));
     // What has been sent lately may be under way. A client opens windows as it reads, and what it
     // sends to a socket that is closed resets the connection: then the rest is lost to it.
-    const bool lately = requests_ != 0 && home_.now() - since_ < limits_.linger_timeout;
-    const auto patience = at_fault_ || lately ? limits_.linger_timeout : limits_.drain_grace;
+    const auto under_way =
+        draining_ ? std::min(limits_.linger_timeout, drain_linger) : limits_.linger_timeout;
+    const bool lately = requests_ != 0 && home_.now() - since_ < under_way;
+    const auto patience = at_fault_ || lately ? under_way : limits_.drain_grace;
     co_await wire_.linger(patience);
 }
 

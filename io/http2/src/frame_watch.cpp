@@ -24,8 +24,8 @@ constexpr std::uint8_t end_headers = 0x4;
 constexpr std::uint8_t padded = 0x8;
 constexpr std::uint8_t has_priority = 0x20;
 
-/// So many streams that the server has given up may have frames under way.
-constexpr std::size_t given_up_max = 128;
+/// Of so many streams that the server has given up frames may be under way.
+constexpr std::size_t given_up_min = 128;
 
 /// SETTINGS_MAX_FRAME_SIZE, as it is where nothing else is said (RFC 9113 section 6.5.2).
 constexpr std::uint32_t frame_bytes_max = 16'384;
@@ -219,13 +219,14 @@ void frame_watch::note_begin() {
     begun_next_ = (begun_next_ + 1) % begun_.size();
     if ((now_.flags & end_stream) != 0)
         return;
-    if (not_ended_.size() >= std::size_t{limits_.streams_max} + given_up_max) {
+    // All that may be given up at once: more end the connection.
+    const std::size_t given_up_kept = std::max<std::size_t>(given_up_min, limits_.resets_burst);
+    if (not_ended_.size() >= limits_.streams_max + given_up_kept) {
         const auto given_up = std::find_if(not_ended_.begin(), not_ended_.end(), [this](auto id) {
             return id <= known_ && !streams_.is_open(id);
         });
-        if (given_up == not_ended_.end())
-            return; // it is one too many, and refused
-        not_ended_.erase(given_up);
+        if (given_up != not_ended_.end()) // else its reader does not know of them yet
+            not_ended_.erase(given_up);
     }
     not_ended_.push_back(now_.stream);
 }
@@ -276,6 +277,11 @@ std::optional<fault> frame_watch::on_continuation() noexcept {
         return too_much_header;
     in_headers_ = in_headers_ && (now_.flags & end_headers) == 0;
     return std::nullopt;
+}
+
+bool frame_watch::in_header_section() const noexcept {
+    const bool in_payload = left_ > 0 || peek_ > 0;
+    return in_headers_ || (in_payload && (now_.type == headers || now_.type == continuation));
 }
 
 /// A client may say much in answer to much.

@@ -80,8 +80,8 @@ public:
 
     /// The preface (RFC 9113 section 3.4) has been taken, all of it.
     [[nodiscard]] bool began() const noexcept { return preface_left_ == 0; }
-    /// A header section has begun, and not ended.
-    [[nodiscard]] bool in_header_section() const noexcept { return in_headers_; }
+    /// A header section has begun, and its last byte has not come.
+    [[nodiscard]] bool in_header_section() const noexcept;
     /// How many header sections have begun.
     [[nodiscard]] std::uint64_t header_sections() const noexcept { return header_sections_; }
 
@@ -135,7 +135,7 @@ private:
     std::size_t gathered_ = 0;
     std::size_t peek_ = 0; // so much of the payload belongs to start_
     frame now_;
-    bool in_headers_ = false;
+    bool in_headers_ = false; // its last frame has not begun
 };
 
 } // namespace rota::http::h2

@@ -208,7 +208,9 @@ void request_fields::finish_target() {
     }
     const std::string_view path = head_.text(path_);
     head_.target = path_;
-    if (path.size() > limits_->request_line_bytes_max)
+    // As long as its line would be in HTTP/1.1.
+    constexpr std::string_view beside = "  HTTP/1.1";
+    if (head_.text(method_).size() + path.size() + beside.size() > limits_->request_line_bytes_max)
         refuse(414, "request target too long");
     if (path == "*" && head_.method == method::options) {
         head_.form = target_form::asterisk;

@@ -153,7 +153,8 @@ private:
     [[nodiscard]] bool begin_piece(std::size_t size);
     void offer();
     void end_content();
-    /// A piece of content that is being taken over: given up before it is whole, the stream is reset.
+    /// A piece of content that is being taken over: given up before it is whole, the stream is
+    /// reset.
     struct begun_piece {
         request_stream& of;
         bool whole = false;

@@ -156,9 +156,11 @@ engine::outcome engine::step(int result) {
 engine::outcome engine::handshake(std::string_view& in, std::string& out) {
     if (server() && SSL_in_before(ssl_.get()) == 1 && !in.empty() &&
         byte_at(in, 0) != handshake_type) {
+        // A method is a token; an empty line may come before it (RFC 9112 section 2.2).
+        constexpr std::string_view begins = "!#$%&'*+-.^_`|~\r\n0123456789";
         const int small = in[0] | 0x20;
-        // An empty line may come before a request (RFC 9112 section 2.2).
-        const bool text = (small >= 'a' && small <= 'z') || in[0] == '\r' || in[0] == '\n';
+        const bool text =
+            (small >= 'a' && small <= 'z') || begins.find(in[0]) != std::string_view::npos;
         if (text)
             return fail(failure::kind::plain_text, "the client does not speak TLS");
         out += unexpected_message;

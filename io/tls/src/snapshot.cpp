@@ -114,6 +114,7 @@ snapshot::snapshot(const server_options& options, ticket_keys& tickets)
 
 void snapshot::add(const certificate_files& from, const server_options& options) {
     key_pair pair = read_key_pair(from);
+    std::ranges::sort(pair.names); // they may stand in any order
     const int kind = EVP_PKEY_get_base_id(pair.key.get());
     const auto beside = std::ranges::find_if(groups_, [&](const group& g) {
         return g.names == pair.names && std::ranges::find(g.key_kinds, kind) == g.key_kinds.end();

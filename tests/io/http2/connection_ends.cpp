@@ -2,6 +2,8 @@
 
 #include "connection.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -14,7 +16,15 @@
 namespace rota::http {
 namespace {
 
+using namespace std::chrono_literals;
 using namespace test;
+
+router small_routes() {
+    router made;
+    made.get("/", [] { return response::text("here"); })
+        .post("/echo", [](const request&, std::string all) { return response::text(all); });
+    return made;
+}
 
 std::string begin(std::uint32_t id, std::string path, bool last = true) {
     return make_frame(headers_frame, end_headers | (last ? end_stream : 0), id,
@@ -55,6 +65,40 @@ struct mute_client {
         return made;
     }
 };
+
+TEST_CASE("http2: a header section whose last frame does not end is no end") {
+    // Behind requests that were answered, too.
+    const std::string whole = make_frame(headers_frame, end_headers | end_stream, 3,
+                                         encode(asking("GET", "/", {{"x", "y"}})));
+    for (const std::size_t size : {std::size_t{9}, whole.size() - 1}) {
+        CAPTURE(size);
+        http2_client part(small_routes());
+        part.ask(1, asking("GET", "/"));
+        part.send(whole.substr(0, size));
+        part.advance(9s);
+        CHECK(part.goaway() == -1);
+        part.advance(2s);
+        CHECK(part.goaway() == 11);
+    }
+}
+
+TEST_CASE("http2: streams beyond the limit are refused, and what follows of them ends nothing") {
+    http2_client c(small_routes());
+    std::string heads;
+    for (std::uint32_t id = 1; id < 600; id += 2)
+        heads += make_frame(headers_frame, end_headers, id, encode(asking("POST", "/echo")));
+    c.send(heads);
+    for (std::uint32_t id = 1; id < 600; id += 2)
+        c.content(id, "x", true);
+    CHECK(c.goaway() == -1);
+    std::size_t answered = 0;
+    for (std::uint32_t id = 1; id < 600; id += 2) {
+        const auto& answer = c.answers[id];
+        answered += answer.ended ? 1 : 0;
+        CHECK((answer.ended || answer.reset == 7)); // REFUSED_STREAM
+    }
+    CHECK(answered == 128);
+}
 
 TEST_CASE("http2: a request behind the last is not served before that has been said, either") {
     mute_client client({begin(5, "/quick"), begin(7, "/all", false)});

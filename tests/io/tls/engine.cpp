@@ -181,7 +181,7 @@ TEST_CASE("half a record is left alone") {
 
 TEST_CASE("what does not speak TLS is known by its first byte") {
     for (const std::string first :
-         {"G", "GET / HTTP/1.1\r\n", "get", "\r\nGET / HTTP/1.1\r\n", "\n"}) {
+         {"G", "GET / HTTP/1.1\r\n", "get", "\r\nGET / HTTP/1.1\r\n", "\n", "!GET", "1", "_"}) {
         pair both;
         std::string_view in = first;
         std::string out;

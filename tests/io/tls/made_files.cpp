@@ -22,7 +22,7 @@ make ca /CN=authority "$ec"
 make other /CN=elsewhere "$ec"
 by="-CA ca.pem -CAkey ca.key"
 make a /CN=a.test "$ec" $by -addext subjectAltName=DNS:a.test,DNS:A2.test,IP:127.0.0.1
-make a_rsa /CN=a.test "-newkey rsa:2048" $by -addext subjectAltName=DNS:a.test,DNS:A2.test
+make a_rsa /CN=a.test "-newkey rsa:2048" $by -addext subjectAltName=DNS:A2.test,DNS:a.test
 make b /CN=b.test "$ec" $by
 make w /CN=w "$ec" $by -addext subjectAltName=DNS:*.w.test,DNS:deep.x.w.test
 make ann /CN=ann/O=people "$ec" $by -addext subjectAltName=DNS:ann.test
