@@ -154,7 +154,7 @@ void add_tls(CLI::App& app, tls_settings& s) {
                    "Keys of session tickets, 80 random bytes each; else its own, for an hour")
         ->type_name("PATH");
     app.add_option("--alt-svc", s.alt_svc,
-                   "Answers in clear say so in Alt-Svc: h2=\":8443\"; ma=3600")
+                   "What answers in clear say in Alt-Svc, as h2=\":8443\"; ma=3600")
         ->type_name("TEXT")
         ->check([](const std::string& text) -> std::string {
             const bool sendable =
