@@ -152,8 +152,8 @@ std::int64_t in_ns(std::chrono::steady_clock::time_point at) noexcept {
 } // namespace
 
 site::site(const std::string& directory, files_options options)
-    : options_(sensible(std::move(options))), types_(options_.types, options_.types_file), root_(directory),
-      cache_(open_max_of(options_)) {
+    : options_(sensible(std::move(options))), types_(options_.types, options_.types_file),
+      root_(directory), cache_(open_max_of(options_)) {
     headers tried;
     for (const cache_rule& rule : options_.cache_control)
         tried.set("Cache-Control", rule.value);

@@ -61,7 +61,8 @@ router streamed() {
     return made;
 }
 
-/// Fills the window, gives up a large piece that waits for another, and goes on as if it were there.
+/// Fills the window, gives up a large piece that waits for another, and goes on as if it were
+/// there.
 router gives_up() {
     router made;
     for (const bool owned : {false, true}) {
