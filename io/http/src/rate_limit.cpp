@@ -16,11 +16,25 @@ namespace rota::http {
 namespace {
 
 constexpr double ns_per_s = 1e9;
+/// So that few keys, too, hardly ever fill both sets of another.
+constexpr std::size_t sets_min = 16;
 
 std::int64_t ns_of(double seconds) {
-    // Not so much that sums could overflow. What is no number is refused later.
+    // Not so much that sums could overflow.
     const double ns = seconds * ns_per_s;
-    return ns > 1 ? static_cast<std::int64_t>(std::min(ns, 1e17)) : 1;
+    return ns > 1 ? std::llround(std::min(ns, 1e17)) : 1;
+}
+
+double checked_rate(double per_second, double burst) {
+    if (!(per_second > 0) || !(burst >= 1) || !std::isfinite(per_second) || !std::isfinite(burst))
+        throw std::invalid_argument("a rate is above 0, and a burst at least 1");
+    return per_second;
+}
+
+std::size_t checked_keys(std::size_t keys_max) {
+    if (keys_max == 0 || keys_max > token_buckets::keys_max_max)
+        throw std::invalid_argument("buckets are for 1 to 67,108,864 keys");
+    return keys_max;
 }
 
 std::uint64_t random_seed() {
@@ -52,8 +66,8 @@ std::string usual_key(const request& req) {
     const auto address = io::ip_address::parse(peer);
     if (!address || address->is_v4())
         return std::string(peer);
-    // A client has a whole network of these (RFC 6177).
-    return {reinterpret_cast<const char*>(address->bytes().data()), 8};
+    // A client has a whole network of these (RFC 6177). No text begins as this does.
+    return std::string(1, '\6').append(reinterpret_cast<const char*>(address->bytes().data()), 8);
 }
 
 struct limiter {
@@ -76,29 +90,43 @@ task<response> refuse_for(const limiter* self, std::chrono::nanoseconds wait) {
 } // namespace
 
 token_buckets::token_buckets(double per_second, double burst, std::size_t keys_max)
-    : interval_ns_(ns_of(1 / per_second)), depth_ns_(ns_of(burst / per_second)),
-      seed_(random_seed()), sets_((std::max(keys_max, ways) + ways - 1) / ways) {
-    if (!(per_second > 0) || !(burst >= 1) || !std::isfinite(per_second) || !std::isfinite(burst))
-        throw std::invalid_argument("a rate is above 0, and a burst at least 1");
+    : interval_ns_(ns_of(1 / checked_rate(per_second, burst))),
+      depth_ns_(ns_of(burst * static_cast<double>(interval_ns_) / ns_per_s)), seed_(random_seed()),
+      parts_(std::clamp<std::size_t>(checked_keys(keys_max) / 256, 1, parts_max)),
+      part_sets_(std::max((2 * keys_max + ways * parts_ - 1) / (ways * parts_), sets_min)),
+      sets_(parts_ * part_sets_) {}
+
+/// Where a key of that hash lies, or is to: of its two sets in the one with more room. Under the
+/// lock of its part.
+token_buckets::entry& token_buckets::place_of(std::uint64_t hash, std::size_t part,
+                                              std::int64_t now_ns) noexcept {
+    set& one = sets_[part * part_sets_ + (hash >> 16) % part_sets_];
+    set& other = sets_[part * part_sets_ + (hash >> 40) % part_sets_];
+    for (set* const each : {&one, &other}) {
+        const auto found = std::ranges::find(*each, hash, &entry::key);
+        if (found != each->end())
+            return *found;
+    }
+    const auto free = [now_ns](const entry& e) { return e.empty_at <= now_ns; };
+    set& into =
+        std::ranges::count_if(one, free) >= std::ranges::count_if(other, free) ? one : other;
+    // One that has nothing to come back loses nothing; else the debt of the place goes with it.
+    entry& taken = *std::ranges::min_element(into, {}, &entry::empty_at);
+    taken.key = hash;
+    return taken;
 }
 
 token_buckets::decision token_buckets::take(std::string_view key, time_point now) {
     const std::uint64_t hash = keyed_hash(key, seed_);
-    const std::size_t at = hash % sets_.size();
+    const std::size_t part = hash % parts_;
     const std::int64_t now_ns = now.time_since_epoch().count();
-    const std::lock_guard lock(locks_[at % locks]);
-    auto& set = sets_[at];
-    auto found = std::ranges::find(set, hash, &entry::key);
-    if (found == set.end()) {
-        // One that has nothing to come back loses nothing; else the debt of the place goes with it.
-        found = std::ranges::min_element(set, {}, &entry::empty_at);
-        found->key = hash;
-    }
-    const std::int64_t after = std::max(found->empty_at, now_ns) + interval_ns_;
+    const std::lock_guard lock(locks_[part]);
+    entry& place = place_of(hash, part, now_ns);
+    const std::int64_t after = std::max(place.empty_at, now_ns) + interval_ns_;
     const std::int64_t over = after - now_ns - std::max(depth_ns_, interval_ns_);
     if (over > 0)
         return {.allowed = false, .wait = std::chrono::nanoseconds(over)};
-    found->empty_at = after;
+    place.empty_at = after;
     return {.allowed = true, .wait = {}};
 }
 

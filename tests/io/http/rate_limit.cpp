@@ -8,6 +8,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/http/detail/request_access.hpp>
+
 #include "answered.hpp"
 
 namespace rota::http {
@@ -42,13 +44,38 @@ TEST_CASE("coming under many names brings no more than the table has room for") 
     int all = 0;
     for (int i = 0; i < 20'000; ++i)
         all += buckets.take("name" + std::to_string(i), begin).allowed ? 1 : 0;
-    CHECK(all <= 64 * 10);
+    CHECK(all <= 2 * 64 * 10);
     // Nor is what one has used forgotten for it.
     token_buckets one(1, 10, 64);
     CHECK(taken(one, "a", begin, 20) == 10);
     for (int i = 0; i < 2'000; ++i)
         one.take("name" + std::to_string(i), begin);
     CHECK(taken(one, "a", begin, 20) == 0);
+}
+
+TEST_CASE("as many keys as are asked for have buckets of their own") {
+    for (const std::size_t keys : {8U, 64U, 100U, 1'000U, 5'000U, 65'536U}) {
+        CAPTURE(keys);
+        token_buckets buckets(1, 2, keys);
+        std::size_t refused = 0;
+        for (int round = 0; round < 2; ++round) {
+            for (std::size_t i = 0; i < keys; ++i)
+                refused += buckets.take("client" + std::to_string(i), begin).allowed ? 0 : 1;
+        }
+        CHECK(refused == 0);
+        // Those whose buckets are full again are in nobody's way.
+        for (std::size_t i = 0; i < keys; ++i)
+            refused += buckets.take("other" + std::to_string(i), begin + 2s).allowed ? 0 : 1;
+        CHECK(refused == 0);
+    }
+    for (const std::size_t none :
+         {std::size_t{0}, token_buckets::keys_max_max + 1, std::numeric_limits<std::size_t>::max()})
+        CHECK_THROWS_AS(token_buckets(1, 1, none), std::invalid_argument);
+}
+
+TEST_CASE("a burst is what it says, however short the time of a token") {
+    token_buckets buckets(3e8, 10, 1);
+    CHECK(taken(buckets, "a", begin, 20) == 10);
 }
 
 TEST_CASE("rates that are none") {
@@ -74,6 +101,21 @@ TEST_CASE("requests beyond the rate are told when to come again") {
     CHECK(refused.status() == "429");
     CHECK(refused.field("Retry-After") == "10");
     CHECK(refused.field("Connection") == "-"); // it is served on
+}
+
+TEST_CASE("an address is no network that has the same bytes") {
+    router routes;
+    routes.use([](request& r, next proceed) {
+        request_access::facts(r).peer = std::string(r.header("X-Peer").value_or(""));
+        return proceed(r);
+    });
+    routes.use(rate_limit({.per_second = 0.1, .burst = 1}));
+    routes.get("/", [] { return response::text("x"); });
+    test::session_driver s(std::move(routes));
+    CHECK(test::ask(s, "GET /", "X-Peer: 10.0.0.1:1\r\n").status() == "200");
+    CHECK(test::ask(s, "GET /", "X-Peer: [3130:2e30:2e30:2e31::1]:1\r\n").status() == "200");
+    CHECK(test::ask(s, "GET /", "X-Peer: [3130:2e30:2e30:2e31:2::]:1\r\n").status() == "429");
+    CHECK(test::ask(s, "GET /", "X-Peer: 10.0.0.1:2\r\n").status() == "429");
 }
 
 TEST_CASE("whose requests count together can be said") {
