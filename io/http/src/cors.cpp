@@ -39,6 +39,8 @@ struct cors_state {
             throw std::invalid_argument("cors(): credentials are never for all origins");
         if (options.origins.empty() && !options.allowed)
             throw std::invalid_argument("cors(): no origin is allowed anything");
+        if (options.max_age.count() < 0)
+            throw std::invalid_argument("cors(): a time is not negative");
         for (const std::string& each : options.origins) {
             if (each != "*" && !is_origin(each))
                 throw std::invalid_argument("cors(): \"" + each + "\" is no origin");
@@ -107,10 +109,19 @@ task<response> answer_preflight(const cors_state* self, request* req, bool allow
     co_return preflight(*self, *req, allowed);
 }
 
+/// What an outer cors() has granted is not for this: the innermost decides.
+void withdraw_grants(request& req) {
+    for (const std::string_view name :
+         {"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
+          "Access-Control-Expose-Headers"})
+        withdraw_field(req, name);
+}
+
 task<response> answer_or_proceed(const cors_state* self, request& req, next proceed) {
     const auto origin = only(req, "Origin");
     // For anybody all answers are alike, so that a cache may keep one for all that ask.
     const bool allowed = self->anybody || (origin && self->allows(*origin));
+    withdraw_grants(req);
     if (!self->anybody)
         promise_field(req, "Vary", "Origin");
     if (allowed) {

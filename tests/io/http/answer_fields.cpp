@@ -1,6 +1,9 @@
 #include "answer_fields.hpp"
 
+#include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/vary.hpp>
+
+#include <string>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -15,6 +18,36 @@ TEST_CASE("fields are added where there are none of that name") {
                        "Referrer-Policy: no-referrer\r\n");
     add_missing_fields(to, "");
     CHECK(to.find("Referrer-Policy") == "no-referrer");
+}
+
+TEST_CASE("leave for credentials goes with the origin that it is for") {
+    const std::string granted = "Access-Control-Allow-Origin: https://a\r\n"
+                                "Access-Control-Allow-Credentials: true\r\n";
+    headers none;
+    add_missing_fields(none, granted);
+    CHECK(none.wire() == granted);
+    headers same;
+    same.add("access-control-allow-origin", "https://a");
+    add_missing_fields(same, granted);
+    CHECK(same.find("Access-Control-Allow-Credentials") == "true");
+    for (const char* const other : {"*", "https://b", "null"}) {
+        headers own;
+        own.add("Access-Control-Allow-Origin", other);
+        add_missing_fields(own, granted);
+        CHECK(own.find("Access-Control-Allow-Origin") == other);
+        CHECK(!own.find("Access-Control-Allow-Credentials"));
+    }
+}
+
+TEST_CASE("what is promised can be taken back") {
+    const request_head head;
+    request of(head, nullptr);
+    withdraw_field(of, "A");
+    CHECK(request_access::known_facts(of) == nullptr);
+    for (const char* const name : {"A", "B", "a", "AB"})
+        promise_field(of, name, "x: A");
+    withdraw_field(of, "A");
+    CHECK(request_access::facts(of).answer_fields == "B: x: A\r\nAB: x: A\r\n");
 }
 
 TEST_CASE("Vary is a list of names, each once") {

@@ -1,5 +1,6 @@
 #include <rota/http/cors.hpp>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -114,7 +115,40 @@ TEST_CASE("origins by a function, with cookies") {
     CHECK(ask(s, "GET /", evil).field("Access-Control-Allow-Credentials") == "-");
 }
 
+TEST_CASE("credentials never go with an origin that they are not for") {
+    const cors_options with_cookies{.origins = {"https://app.example"}, .credentials = true};
+    router inner;
+    inner.use(cors(with_cookies));
+    inner.get("/", [] { return response::text("x"); }).get("/own", [] {
+        return response::text("x").header("Access-Control-Allow-Origin", "*");
+    });
+    router outer;
+    outer.use(cors({.origins = {"*"}, .exposed = {"X-A"}})).mount("/in", std::move(inner));
+    test::session_driver s(std::move(outer));
+    for (const char* const line : {"GET /in/", "GET /in/none"}) {
+        CHECK(ask(s, line, app).field("Access-Control-Allow-Origin") == "https://app.example");
+        CHECK(ask(s, line, app).field("Access-Control-Allow-Credentials") == "true");
+        CHECK(ask(s, line, app).field("Access-Control-Expose-Headers") == "-");
+        CHECK(ask(s, line, evil).field("Access-Control-Allow-Origin") == "-");
+    }
+    CHECK(ask(s, "GET /in/own", app).field("Access-Control-Allow-Origin") == "*");
+    CHECK(ask(s, "GET /in/own", app).field("Access-Control-Allow-Credentials") == "-");
+    CHECK(ask(s, "GET /none", app).field("Access-Control-Allow-Origin") == "*");
+    CHECK(ask(s, "GET /none", app).field("Access-Control-Allow-Credentials") == "-");
+
+    router open;
+    open.use(cors({.origins = {"*"}}));
+    open.get("/", [] { return response::text("x"); });
+    router closed;
+    closed.use(cors(with_cookies)).mount("/open", std::move(open));
+    test::session_driver t(std::move(closed));
+    CHECK(ask(t, "GET /open/", app).field("Access-Control-Allow-Origin") == "*");
+    CHECK(ask(t, "GET /open/", app).field("Access-Control-Allow-Credentials") == "-");
+}
+
 TEST_CASE("what makes no sense is refused") {
+    CHECK_THROWS_AS(cors({.origins = {"*"}, .max_age = std::chrono::seconds(-1)}),
+                    std::invalid_argument);
     CHECK_THROWS_AS(cors({.origins = {"*"}, .credentials = true}), std::invalid_argument);
     CHECK_THROWS_AS(cors({.exposed = {"X-A"}}), std::invalid_argument); // for nobody
     for (const char* none : {"",

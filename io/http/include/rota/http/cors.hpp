@@ -28,10 +28,16 @@ struct cors_options {
 
 /// Lets pages of other origins read answers (WHATWG Fetch, "CORS protocol"). A preflight is
 /// answered here, 204, or 403 by `page` for an origin that is not allowed, and never reaches a
-/// handler. Other requests go on whatever their origin is: what they may change is for a guard.
+/// handler; it is an OPTIONS, so where this is behind() one handler, that of OPTIONS needs it, too.
+/// Other requests go on whatever their origin is: what they may change is for a guard.
+///
 /// All answers have the fields, errors among them, and Vary: Origin where they depend on it; with
-/// "*" they do not, and have them whether or not an Origin came. Throws std::invalid_argument for
-/// credentials with "*", for what is no origin, if none is allowed, and for what no field can hold.
+/// "*" they do not, and have them whether or not an Origin came. An answer keeps an
+/// Access-Control-Allow-Origin of its own, and then has no leave for credentials that was for
+/// another. Of one within another the inner one decides, but the outer one answers preflights.
+///
+/// Throws std::invalid_argument for credentials with "*", for what is no origin, if none is
+/// allowed, for a negative max_age, and for what no field can hold.
 [[nodiscard]] middleware cors(cors_options options, error_page page = {});
 
 } // namespace rota::http
