@@ -1,7 +1,6 @@
 #include "request_body.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <rota/errors.hpp>
 #include <rota/http/error.hpp>
@@ -11,6 +10,7 @@ namespace rota::http {
 void request_body::reset() noexcept {
     piece_bytes_ = 0;
     received_ = 0;
+    most_ = no_limit;
     waited_ = {};
     asked_ = false;
     too_late_ = false;
@@ -24,8 +24,8 @@ std::optional<std::uint64_t> request_body::length() const noexcept {
 }
 
 void request_body::limit(std::uint64_t bytes) {
-    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-    if (parser_.limit_body(bytes < most - received_ ? received_ + bytes : most))
+    most_ = std::min(most_, bytes < no_limit - received_ ? received_ + bytes : no_limit);
+    if (parser_.limit_body(most_))
         return;
     failed_ = true;
     throw http_error(413, "content too large");

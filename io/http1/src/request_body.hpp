@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -33,6 +34,9 @@ public:
     task<std::string_view> read() override;
     [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override;
     void limit(std::uint64_t bytes) override;
+    [[nodiscard]] std::uint64_t allowed() const noexcept override {
+        return most_ == no_limit ? most_ : most_ - received_;
+    }
     [[nodiscard]] header_list trailers() const noexcept override { return parser_.trailers(); }
 
     /// Reads and drops what is left, up to `bytes_max` bytes. False if that did not get to the end.
@@ -57,6 +61,8 @@ public:
     [[nodiscard]] bool continue_owed() const noexcept;
 
 private:
+    static constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
+
     [[nodiscard]] parse_event advance();
     [[nodiscard]] task<void> wait();
     [[nodiscard]] std::chrono::steady_clock::duration patience() const noexcept;
@@ -67,6 +73,7 @@ private:
     worker& home_;
     std::size_t piece_bytes_ = 0; // of the input, still to be consumed
     std::uint64_t received_ = 0;
+    std::uint64_t most_ = no_limit; // by limit(), of what is received in all
     std::chrono::steady_clock::duration waited_{};
     bool asked_ = false;
     bool too_late_ = false;

@@ -17,7 +17,7 @@ void stream_content::begin(std::int32_t id, bool more) noexcept {
     shown_from_ = 0;
     waited_ = {};
     ended_ = !more;
-    lost_ = dropping_ = asked_ = too_late_ = failed_ = false;
+    limited_ = lost_ = dropping_ = asked_ = too_late_ = failed_ = false;
 }
 
 void stream_content::release() noexcept {
@@ -38,6 +38,7 @@ header_list stream_content::trailers() const noexcept {
 
 void stream_content::limit(std::uint64_t bytes) {
     constexpr auto max = std::numeric_limits<std::uint64_t>::max();
+    limited_ = true;
     most_ = std::min(most_, bytes < max - handed_out_ ? handed_out_ + bytes : max);
     if (length().value_or(0) <= most_)
         return;

@@ -47,6 +47,9 @@ public:
     task<std::string_view> read() override;
     [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override;
     void limit(std::uint64_t bytes) override;
+    [[nodiscard]] std::uint64_t allowed() const noexcept override {
+        return limited_ ? most_ - handed_out_ : body_reader::allowed();
+    }
     [[nodiscard]] header_list trailers() const noexcept override;
 
     // -- what happens to it
@@ -102,6 +105,7 @@ private:
     std::uint64_t dropped_ = 0;
     std::uint64_t most_ = 0;
     std::chrono::steady_clock::duration waited_{};
+    bool limited_ = false; // by limit(), not only by the server's own
     bool ended_ = false;
     bool lost_ = false;
     bool dropping_ = false;

@@ -33,8 +33,8 @@ bool may_repeat(coding::format each) noexcept {
 
 decoding_reader::decoding_reader(request& of, std::vector<coding::format> applied,
                                  std::uint64_t bytes_max, memory_budget& budget)
-    : of_(of), raw_(of.body()), applied_(std::move(applied)), bytes_max_(bytes_max),
-      memory_(budget) {
+    : of_(of), raw_(of.body()), applied_(std::move(applied)),
+      bytes_max_(std::min(bytes_max, raw_.allowed())), memory_(budget) {
     request_access::exchange_body(of, this);
 }
 
@@ -47,6 +47,10 @@ void decoding_reader::limit(std::uint64_t bytes) {
     const bool begun = !stages_.empty();
     if (!begun) // what is behind a part of it cannot be told
         raw_.limit(longest_coded(bytes_max_));
+}
+
+std::uint64_t decoding_reader::allowed() const noexcept {
+    return bytes_max_ - (stages_.empty() ? 0 : stages_.back().total);
 }
 
 /// At the first read: what is not read costs nothing.

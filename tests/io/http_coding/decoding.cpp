@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/http/error.hpp>
+#include <rota/http/request_limits.hpp>
 
 #include "answer_read.hpp"
 #include "session_driver.hpp"
@@ -207,6 +208,35 @@ TEST_CASE("content that grows beyond its limit is a 413, however it was packed")
         CHECK(server.post(name, coded_by(each, "0123456789a"), "/few").status == 413);
         // What is inside is small, but what it is packed in is not.
         CHECK(server.post(name + ", " + name, coded_by(each, bomb)).status == 413);
+    }
+}
+
+router routes_limited() {
+    router routes;
+    routes.use(body_limit(100)).use(http::decoding());
+    routes
+        .post("/", [](const request&, std::string text) { return response::text(std::move(text)); })
+        .post("/more", [](request& r) -> task<response> {
+            r.body().limit(1'000);
+            std::string text = co_await r.text();
+            co_return response::text(std::move(text));
+        });
+    return routes;
+}
+
+TEST_CASE("a limit that was set before holds for what is decoded") {
+    if (!coding::is_available(format::gzip))
+        return;
+    for (const char* const path : {"/", "/more"}) {
+        for (const auto& [size, status] : {std::pair(100U, 200), std::pair(101U, 413)}) {
+            test::session_driver driver(routes_limited());
+            const std::string coded = coded_by(format::gzip, std::string(size, 'x'));
+            const std::string head = "POST " + std::string(path) +
+                                     " HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\n"
+                                     "Content-Length: " +
+                                     std::to_string(coded.size()) + "\r\n\r\n";
+            CHECK(answer_read(driver.exchange(head + coded)).status == status);
+        }
     }
 }
 

@@ -30,6 +30,11 @@ public:
     /// announced, here by the length, in read() by the size of a chunk. The server's own limit
     /// holds anyway.
     virtual void limit(std::uint64_t bytes) = 0;
+    /// How much of what limit() allowed is left: the greatest number where it has not been called.
+    /// What decodes the content keeps within it, too.
+    [[nodiscard]] virtual std::uint64_t allowed() const noexcept {
+        return std::numeric_limits<std::uint64_t>::max();
+    }
     /// What is left, whole. Throws http_error(413) for more than `bytes_max`, as soon as it is
     /// announced.
     task<std::string> read_all(std::size_t bytes_max = std::numeric_limits<std::size_t>::max());

@@ -10,8 +10,8 @@ namespace rota::http {
 
 /// How much is decoded.
 struct decoding_options {
-    /// Content after decoding; more is 413. What a handler allows itself (body_reader::limit()) may
-    /// be less.
+    /// Content after decoding; more is 413. What a handler or middleware before or behind allows
+    /// (body_reader::limit(), body_limit()) may be less.
     std::uint64_t bytes_max = 1'048'576;
     /// Codings in a row; more are 415.
     std::size_t codings_max = 3;
