@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include <rota/http/conditional.hpp>
@@ -38,12 +39,17 @@ response::representation representation_of(const response& whole) {
             .length = whole.body().size()};
 }
 
-/// The same without its content; fields that are about content alone stay away (section 15.4.5).
+/// The same without its content; fields that describe content, and no cache goes by, stay away
+/// (section 15.4.5).
 response without_content(response& from, int status) {
     response made(status);
     made.stands_for(representation_of(from));
     made.headers() = std::move(from.headers());
-    made.headers().remove("Content-Type");
+    for (const std::string_view name :
+         {"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition"}) {
+        while (made.headers().remove(name)) {
+        }
+    }
     if (from.closes())
         made.close();
     return made;
@@ -52,11 +58,13 @@ response without_content(response& from, int status) {
 task<response> answer_tagged(std::size_t bytes_max, request* req, next proceed) {
     response answer = co_await proceed(*req);
     const bool reads = req->method() == method::get || req->method() == method::head;
-    const bool left_out = req->method() == method::head && answer.body().empty(); // by a handler
-    if (!reads || left_out || answer.status() != 200 || !answer.is_whole() ||
+    // A handler may leave content out for HEAD, and nothing tells that from content that is empty:
+    // so that has none for GET, either.
+    if (!reads || answer.body().empty() || answer.status() != 200 || !answer.is_whole() ||
         answer.body().size() > bytes_max || answer.headers().find("ETag"))
         co_return std::move(answer);
-    const std::string tag = content_tag(answer.body());
+    const bool coded = answer.headers().find("Content-Encoding").has_value();
+    const std::string tag = (coded ? "W/" : "") + content_tag(answer.body());
     answer.header("ETag", tag);
     validators current{.tag = entity_tag::parse(tag)};
     if (const auto modified = answer.headers().find("Last-Modified"))

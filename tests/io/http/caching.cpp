@@ -77,15 +77,44 @@ TEST_CASE("what is not sent, for a condition, says what it stands for") {
     CHECK(ask(s, "GET /").field("Stands-For") == "nothing");
 }
 
-TEST_CASE("what a handler leaves out for HEAD has no tag") {
+TEST_CASE("what is empty, or left out for HEAD, has no tag") {
     router routes;
     routes.use(etag());
-    routes.get("/", [] { return response::text("x"); }).head("/", [] {
-        return response::text("");
-    });
+    routes.get("/", [] { return response::text("x"); })
+        .head("/", [] { return response::text(""); })
+        .get("/empty", [] { return response::text(""); });
     test::session_driver s(std::move(routes));
     CHECK(ask(s, "GET /").field("ETag") != "-");
     CHECK(ask(s, "HEAD /").field("ETag") == "-");
+    for (const char* const line : {"GET /empty", "HEAD /empty"}) {
+        CHECK(ask(s, line).field("ETag") == "-");
+        CHECK(ask(s, line, "If-None-Match: *\r\n").status() == "200");
+    }
+}
+
+TEST_CASE("the tag of what is coded is weak, and a 304 says nothing of the content") {
+    router routes;
+    routes.use(etag());
+    routes.get("/", [] {
+        return response::text("x")
+            .header("Content-Encoding", "gzip")
+            .header("Content-Language", "en")
+            .header("Content-Disposition", "attachment")
+            .header("Content-Location", "/x.en")
+            .header("Expires", "0");
+    });
+    test::session_driver s(std::move(routes));
+    const std::string tag = ask(s, "GET /").field("ETag");
+    CHECK(tag == "W/" + content_tag("x"));
+    CHECK(ask(s, "GET /", "If-Match: " + tag + "\r\n").status() == "412"); // compares strongly
+    const auto again = ask(s, "GET /", "If-None-Match: " + tag + "\r\n");
+    CHECK(again.status() == "304");
+    for (const char* const gone : {"Content-Type", "Content-Encoding", "Content-Language",
+                                   "Content-Disposition", "Content-Length"})
+        CHECK(again.field(gone) == "-");
+    CHECK(again.field("ETag") == tag);
+    CHECK(again.field("Content-Location") == "/x.en");
+    CHECK(again.field("Expires") == "0");
 }
 
 TEST_CASE("other answers are as they are") {
