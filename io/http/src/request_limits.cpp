@@ -6,9 +6,11 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <rota/errors.hpp>
 #include <rota/semaphore.hpp>
+#include <rota/when_any.hpp>
 #include <rota/with_timeout.hpp>
 
 #include "answers.hpp"
@@ -47,21 +49,28 @@ private:
     const bool taken_;
 };
 
-task<std::optional<semaphore::permit>> wait_for_place(places* of) {
+task<std::optional<semaphore::permit>> wait_for_place(places* of, request* req) {
     const waiting_place place(*of);
     if (!place.taken())
         co_return std::nullopt;
     try {
-        co_return co_await with_timeout(of->options.patience, of->free.acquire());
+        // Only behind the content can be seen that a client has gone.
+        if (req->body().length() != 0)
+            co_return co_await with_timeout(of->options.patience, of->free.acquire());
+        auto turn = when_any(of->free.acquire(), req->disconnected());
+        auto first = co_await with_timeout(of->options.patience, std::move(turn));
+        if (auto* const got = std::get_if<semaphore::permit>(&first))
+            co_return std::move(*got);
     } catch (const timed_out&) {
-        co_return std::nullopt;
+        // It goes without.
     }
+    co_return std::nullopt;
 }
 
 task<response> answer_in_turn(places* of, request* req, next proceed) {
     std::optional<semaphore::permit> place = of->free.try_acquire();
     if (!place)
-        place = co_await wait_for_place(of);
+        place = co_await wait_for_place(of, req);
     if (!place) {
         response busy = refusal(of->page, 503, "there are too many requests of this kind now");
         busy.header("Retry-After", std::to_string(of->options.retry_after.count()));
@@ -95,6 +104,8 @@ task<response> answer_in_time(const clock_state* by, request* req, next proceed)
 middleware concurrency_limit(concurrency_limit_options options, error_page page) {
     if (options.at_once == 0)
         throw std::invalid_argument("at least one request at once");
+    if (options.patience.count() < 0 || options.retry_after.count() < 0)
+        throw std::invalid_argument("concurrency_limit(): a time is not negative");
     auto of = std::make_shared<places>(options, std::move(page));
     return [of = std::move(of)](request& req, next proceed) {
         return answer_in_turn(of.get(), &req, proceed);

@@ -126,6 +126,30 @@ TEST_CASE("one that waits has its turn, or is told after a while") {
     CHECK(s.one.receive().ends_with("\r\nin\n"));
     CHECK(s.two.receive().ends_with("\r\nin\n"));
     CHECK_THROWS_AS(concurrency_limit({.at_once = 0}), std::invalid_argument);
+    CHECK_THROWS_AS(concurrency_limit({.patience = -1ms}), std::invalid_argument);
+    CHECK_THROWS_AS(concurrency_limit({.retry_after = -1s}), std::invalid_argument);
+    CHECK_NOTHROW(concurrency_limit({.patience = 0ms, .retry_after = 0s}));
+}
+
+TEST_CASE("one that leaves while it waits leaves its place to another") {
+    two_clients s({.at_once = 1, .waiting_max = 1, .patience = 1h});
+    test::memory_stream three(s.scheduler);
+    const routine_ptr third =
+        s.scheduler.spawn(serve_connection(&three, &s.routes, &s.limits, {}), {});
+    s.ask(s.one);
+    s.ask(s.two);
+    s.ask(three);
+    CHECK(test::answered{three.receive()}.status() == "503");
+    s.two.finish();
+    s.scheduler.run();
+    s.ask(three);
+    CHECK(three.receive().empty()); // it waits
+    s.open.set();
+    s.scheduler.run();
+    CHECK(s.one.receive().ends_with("\r\nin\n"));
+    CHECK(three.receive().ends_with("\r\nin\n"));
+    third->request_stop();
+    s.scheduler.run();
 }
 
 } // namespace rota::http
