@@ -393,6 +393,11 @@ TEST_CASE("workers come with the load, and go with it") {
     CHECK(ended == spawned + 1);
 }
 
+TEST_CASE("a limit of stalls is not negative") {
+    CHECK_THROWS_AS(rota::runtime({.workers = 1, .stall_limit = std::chrono::milliseconds(-1)}),
+                    std::invalid_argument);
+}
+
 TEST_CASE("fewer workers at most than at least are refused") {
     CHECK_THROWS_AS(rota::runtime({.workers = 4, .workers_max = 2}), std::invalid_argument);
     CHECK_THROWS_AS(rota::runtime({.workers = 4, .workers_max = 257}), std::invalid_argument);

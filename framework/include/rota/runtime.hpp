@@ -64,8 +64,8 @@ class runtime final : public executor {
 public:
     static constexpr std::size_t max_workers = 256;
 
-    /// Throws std::invalid_argument for more than max_workers workers, and for a workers_max below
-    /// `workers`.
+    /// Throws std::invalid_argument for more than max_workers workers, for a workers_max below
+    /// `workers`, and for a negative stall_limit.
     explicit runtime(runtime_options options = {});
     ~runtime() override;
 

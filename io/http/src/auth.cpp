@@ -20,6 +20,11 @@ void check_realm(std::string_view realm) {
         throw std::invalid_argument("a realm is printable ASCII without quotes");
 }
 
+/// RFC 7617 section 2: neither a name nor a password has any.
+bool is_without_control(std::string_view text) noexcept {
+    return !syntax::has_control(text) && text.find('\t') == std::string_view::npos;
+}
+
 /// What stands behind the scheme; nothing if there is none of it, or several fields.
 std::optional<std::string_view> credentials(const request& req, std::string_view scheme) {
     std::optional<std::string_view> found;
@@ -63,7 +68,7 @@ std::optional<std::string> user_of(const basic_state& self, const request& req) 
     if (!given)
         return std::nullopt;
     const auto plain = decode_base64(*given);
-    if (!plain || syntax::has_control(*plain) || plain->find('\t') != std::string::npos)
+    if (!plain || !is_without_control(*plain))
         return std::nullopt;
     const std::size_t colon = plain->find(':');
     if (colon == std::string::npos)
@@ -105,6 +110,8 @@ middleware basic_auth(basic_auth_options options, error_page page) {
     for (const basic_user& each : options.users) {
         if (each.name.find(':') != std::string::npos || each.password.empty())
             throw std::invalid_argument("a user has a name without a colon, and a password");
+        if (!is_without_control(each.name) || !is_without_control(each.password))
+            throw std::invalid_argument("a name or a password has a control character");
     }
     std::string challenge = "Basic realm=\"" + options.realm + "\", charset=\"UTF-8\"";
     auto self = std::make_shared<const basic_state>(

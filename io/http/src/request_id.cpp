@@ -8,6 +8,7 @@
 
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/headers.hpp>
 
 #include "answer_fields.hpp"
 #include "known_peer.hpp"
@@ -33,6 +34,17 @@ std::string_view taken_id(const request& req, const request_id_options& options)
     return taken ? *found : std::string_view();
 }
 
+/// Throws for what is no name, and for fields that the server or the connection has by itself.
+void check_name(std::string_view name) {
+    headers().add(name, "");
+    for (const std::string_view other :
+         {"Date", "Expect", "Host", "Proxy-Connection", "TE", "Trailer", "Upgrade"}) {
+        if (syntax::iequals(name, other))
+            throw std::invalid_argument("request_id(): " + std::string(name) +
+                                        " has a meaning of its own");
+    }
+}
+
 } // namespace
 
 bool is_request_id(std::string_view text) noexcept {
@@ -48,8 +60,7 @@ std::string make_request_id() {
 }
 
 middleware request_id(request_id_options options) {
-    if (!syntax::is_token(options.field))
-        throw std::invalid_argument("the name of a field is a token");
+    check_name(options.field);
     return [options = std::move(options)](request& req, next proceed) {
         std::string& id = request_access::facts(req).id;
         const std::string_view taken = taken_id(req, options);

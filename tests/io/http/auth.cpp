@@ -70,6 +70,10 @@ TEST_CASE("doors that nobody could open, or that could be forged") {
     CHECK_THROWS_AS(basic_auth({}), std::invalid_argument);
     CHECK_THROWS_AS(basic_auth({.users = {{"a:b", "c"}}}), std::invalid_argument);
     CHECK_THROWS_AS(basic_auth({.users = {{"a", ""}}}), std::invalid_argument);
+    for (const char* const text : {"a\nb", "a\tb", "a\x7f"}) {
+        CHECK_THROWS_AS(basic_auth({.users = {{text, "b"}}}), std::invalid_argument);
+        CHECK_THROWS_AS(basic_auth({.users = {{"a", text}}}), std::invalid_argument);
+    }
     CHECK_THROWS_AS(basic_auth({.realm = "a\"b", .users = {{"a", "b"}}}), std::invalid_argument);
     CHECK_THROWS_AS(bearer_auth({}), std::invalid_argument);
 }

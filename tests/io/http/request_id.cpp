@@ -94,7 +94,11 @@ TEST_CASE("of strangers no id is taken, and the field may have another name") {
     test::session_driver other(named({.field = "X-Correlation"}));
     CHECK(other.exchange(get("/", "X-Correlation: abc\r\n")).find("X-Correlation: abc\r\n") !=
           std::string::npos);
-    CHECK_THROWS_AS(request_id({.field = "a b"}), std::invalid_argument);
+    for (const char* const none : {"a b", "", "Content-Length", "transfer-encoding", "Connection",
+                                   "Keep-Alive", "DATE", "Host", "TE", "Trailer", "Upgrade"}) {
+        CAPTURE(none);
+        CHECK_THROWS_AS(request_id({.field = none}), std::invalid_argument);
+    }
 }
 
 } // namespace rota::http

@@ -14,8 +14,8 @@
 namespace rota::http {
 
 struct basic_user {
-    std::string name; ///< without a colon
-    std::string password;
+    std::string name;     ///< without a colon or control characters
+    std::string password; ///< without control characters
 };
 
 struct basic_auth_options {
@@ -29,7 +29,8 @@ struct basic_auth_options {
 
 /// 401 with WWW-Authenticate unless Authorization has a user and the password (RFC 7617, in UTF-8);
 /// request::user() is the name. Only over TLS is it a secret. `page` makes the 401 if it is set.
-/// Throws std::invalid_argument for a realm or a name that cannot be, or if nobody could get in.
+/// Throws std::invalid_argument for a realm, a name or a password that cannot be, or if nobody
+/// could get in.
 [[nodiscard]] middleware basic_auth(basic_auth_options options, error_page page = {});
 
 struct bearer_auth_options {

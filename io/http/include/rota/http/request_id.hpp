@@ -19,7 +19,8 @@ struct request_id_options {
 /// Gives each request a name, request::id(), and says it in the answer, an error's, too: the one
 /// that came in the field, if it is well-formed (is_request_id()) and came once, else a new one. A
 /// program passes it on with requests that it makes, and has it in its log. Throws
-/// std::invalid_argument for a name that no field can have.
+/// std::invalid_argument for a name that no field can have, or that is of the message's framing or
+/// the connection (Content-Length, Date, Host, ...).
 [[nodiscard]] middleware request_id(request_id_options options = {});
 
 /// 1 to 128 letters, digits and "-_.~+/=:@": nothing that could mean something in a log or a page.
