@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -15,7 +16,12 @@
 namespace rota::http {
 namespace {
 
+/// As the format has it, which is nearly what C++ makes of it.
 std::string text_of(double value) {
+    if (std::isnan(value))
+        return "NaN";
+    if (std::isinf(value))
+        return value > 0 ? "+Inf" : "-Inf";
     std::array<char, 32> digits{};
     char* const begin = digits.data();
     const auto written =
@@ -32,11 +38,26 @@ std::string join(std::initializer_list<std::string_view> pieces) {
 
 std::string class_label(std::size_t i) { return join({"class=\"", std::to_string(i + 1), "xx\""}); }
 
+/// Escapes what cannot stand in a line as it is, and quotes if `quotes`.
+std::string escaped(std::string_view value, bool quotes) {
+    std::string text;
+    for (const char c : value) {
+        if (c == '\\' || (quotes && c == '"'))
+            text += '\\';
+        if (c == '\n')
+            text += "\\n";
+        else
+            text += c;
+    }
+    return text;
+}
+
 } // namespace
 
 void prometheus_text::metric(std::string_view name, std::string_view type, std::string_view help) {
     name_ = name;
-    text_ += join({"# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n"});
+    const std::string words = escaped(help, false);
+    text_ += join({"# HELP ", name, " ", words, "\n# TYPE ", name, " ", type, "\n"});
 }
 
 void prometheus_text::put(std::string_view suffix, std::string_view labels,
@@ -72,16 +93,7 @@ void prometheus_text::buckets(std::string_view labels, std::span<const double> u
 }
 
 std::string prometheus_text::quoted(std::string_view value) {
-    std::string text = "\"";
-    for (const char c : value) {
-        if (c == '"' || c == '\\')
-            text += '\\';
-        if (c == '\n')
-            text += "\\n";
-        else
-            text += c;
-    }
-    return text + '"';
+    return join({"\"", escaped(value, true), "\""});
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,16 @@ TEST_CASE("prometheus: samples stand behind what says what they are") {
                          "# HELP c_seconds More.\n# TYPE c_seconds histogram\n"
                          "c_seconds_bucket{le=\"0.1\"} 1\nc_seconds_bucket{le=\"2\"} 3\n"
                          "c_seconds_bucket{le=\"+Inf\"} 7\nc_seconds_sum 0.5\nc_seconds_count 7\n");
+}
+
+TEST_CASE("prometheus: what a format of lines has no room for is written otherwise") {
+    prometheus_text page;
+    page.metric("a", "gauge", "One \\ \"two\"\nthree.");
+    using limits = std::numeric_limits<double>;
+    for (const double value : {limits::quiet_NaN(), limits::infinity(), -limits::infinity()})
+        page.sample(value);
+    CHECK(page.text() == "# HELP a One \\\\ \"two\"\\nthree.\n# TYPE a gauge\n"
+                         "a NaN\na +Inf\na -Inf\n");
 }
 
 TEST_CASE("prometheus: values of labels are quoted") {

@@ -24,7 +24,7 @@ public:
     /// routes and one, "none", for what was answered without.
     void add(const metrics_snapshot& all, std::span<const route_metrics> routes = {});
 
-    /// `type` is "counter", "gauge" or "histogram".
+    /// `type` is "counter", "gauge" or "histogram"; `help` any text.
     void metric(std::string_view name, std::string_view type, std::string_view help);
     template <class Number>
     requires std::is_arithmetic_v<Number>
