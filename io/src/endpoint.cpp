@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -152,14 +151,18 @@ std::string endpoint::file_path() const {
 }
 
 std::string endpoint::to_string() const {
-    if (family() == AF_INET) {
-        const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage_);
-        const auto byte = std::bit_cast<std::array<std::uint8_t, 4>>(v4->sin_addr);
+    const auto v4_text = [this](const std::uint8_t* byte) {
         return fmt::format(FMT_COMPILE("{}.{}.{}.{}:{}"), byte[0], byte[1], byte[2], byte[3],
                            port());
+    };
+    if (family() == AF_INET) {
+        const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage_);
+        return v4_text(reinterpret_cast<const std::uint8_t*>(&v4->sin_addr));
     }
     if (family() == AF_INET6) {
         const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
+        if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+            return v4_text(&v6->sin6_addr.s6_addr[12]);
         char text[INET6_ADDRSTRLEN] = "";
         ::inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text);
         if (v6->sin6_scope_id != 0)

@@ -67,7 +67,7 @@ TEST_CASE("headers that are complete, whatever follows them") {
              {"PROXY TCP4 0.0.0.0 255.255.255.255 0 65535\r\n", "0.0.0.0:0 255.255.255.255:65535",
               1},
              {"PROXY TCP6 2001:db8::1 ::1 1 2\r\n", "[2001:db8::1]:1 [::1]:2", 1},
-             {"PROXY TCP6 ::ffff:192.0.2.1 ::1 1 2\r\n", "[::ffff:192.0.2.1]:1 [::1]:2", 1},
+             {"PROXY TCP6 ::ffff:192.0.2.1 ::1 1 2\r\n", "192.0.2.1:1 [::1]:2", 1},
              {"PROXY UNKNOWN\r\n", "- -", 1},
              {"PROXY UNKNOWN ffff::1 anything at all 1 2\r\n", "- -", 1},
              {binary(0x21, 0x11, v4_block), "192.0.2.1:4660 198.51.100.2:443", 2},
