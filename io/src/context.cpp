@@ -353,7 +353,7 @@ void context::run() {
     if (!parts_->why_not.empty()) {
         log::warn("io_uring is not available, using epoll: {}", parts_->why_not);
     }
-    log::info("reactor: {}, topology {}, {} workers", to_string(parts_->backend),
+    log::info("reactor: {}, topology {}, workers: {}", to_string(parts_->backend),
               to_string(parts_->options.reactor.topology), parts_->workers->worker_count());
     try {
         parts_->start();

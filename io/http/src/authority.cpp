@@ -75,6 +75,10 @@ std::optional<authority> parse_authority(std::string_view text) noexcept {
 }
 
 bool same_host(std::string_view a, std::string_view b) noexcept {
+    const auto one = parse_ipv6(a);
+    const auto other = parse_ipv6(b);
+    if (one && other)
+        return IN6_ARE_ADDR_EQUAL(&*one, &*other);
     return syntax::iequals(without_last_dot(a), without_last_dot(b));
 }
 

@@ -16,7 +16,8 @@ struct authority {
 /// white space, or with a port that is none. "host:" has no port.
 [[nodiscard]] std::optional<authority> parse_authority(std::string_view text) noexcept;
 
-/// Whether two hosts are the same text without regard to case, or to a dot at the end of a name.
+/// Whether two hosts are the same text without regard to case, or to a dot at the end of a name; or
+/// the same IPv6 address, however it is written.
 [[nodiscard]] bool same_host(std::string_view a, std::string_view b) noexcept;
 
 /// Whether a host is an IPv4 or IPv6 address, in the notation that URIs have. A name never is, so

@@ -47,6 +47,15 @@ bool is_scheme(std::string_view text) noexcept {
     });
 }
 
+/// Some characters could stand in a host, but a pattern or a list is what was meant by them.
+bool is_name_or_address(std::string_view host) noexcept {
+    if (host.starts_with('['))
+        return true;
+    static constexpr auto of_name = syntax::detail::make_class("-_.");
+    return !host.starts_with('.') && host.find("..") == std::string_view::npos &&
+           std::ranges::all_of(host, [](char c) { return of_name[static_cast<unsigned char>(c)]; });
+}
+
 bool is_allowed(std::string_view allowed, const detail::authority& host) noexcept {
     const auto wanted = detail::parse_authority(allowed);
     if (!wanted || !detail::same_host(wanted->host, host.host))
@@ -69,8 +78,11 @@ task<response> pass_or_refuse(std::shared_ptr<const guard> by, const error_page*
 
 guard::guard(guard_options options) : options_(std::move(options)) {
     for (const std::string& each : options_.allowed_hosts) {
-        if (!detail::parse_authority(each))
-            throw std::invalid_argument('"' + each + "\" is no host, with or without a port");
+        const auto host = detail::parse_authority(each);
+        if (!host || !is_name_or_address(host->host))
+            throw std::invalid_argument('"' + each +
+                                        "\" is no host, with or without a port: a name or an "
+                                        "address, neither a pattern nor a list");
     }
     const auto sendable = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };
     if (!std::ranges::all_of(options_.realm, sendable))

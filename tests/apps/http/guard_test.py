@@ -52,6 +52,13 @@ def check_problem(answer, status, words):
     check(words in problem["detail"], problem)
 
 
+def test_an_address_as_a_host(program, options):
+    with RotaHttp(program, *options, "--allowed-host", "[2001:db8::1]") as s:
+        for host, status in (("[2001:db8::1]", 200), ("[2001:DB8:0:0::1]:80", 200),
+                             ("[2001:db8::2]", 421)):
+            equal(s.get("/debug/tasks", headers={"Host": host}).status, status, host)
+
+
 def test_hosts_on_loopback(program, options):
     with RotaHttp(program, *options, "--allowed-host", "Queue.example.org", "b.example:444") as s:
         plain = statuses(s, GUARDED + ASSETS + OPEN)

@@ -63,6 +63,8 @@ TEST_CASE("hosts are compared without regard to case and a last dot") {
     CHECK_FALSE(same_host("example.org", "example.com"));
     CHECK_FALSE(same_host("example.org", "www.example.org"));
     CHECK_FALSE(same_host("", "example.org"));
+    CHECK(same_host("[2001:db8::1]", "[2001:DB8:0:0::1]"));
+    CHECK_FALSE(same_host("[2001:db8::1]", "[2001:db8::2]"));
 }
 
 TEST_CASE("an address is what no name service is asked for") {

@@ -94,7 +94,7 @@ TEST_CASE("allowed hosts, each for every port or one") {
         .allowed_hosts = {"Queue.Example.org", "b.example:444", "c.example:443", "[2001:db8::1]"}};
     for (const char* host :
          {"queue.example.org", "QUEUE.example.org:81", "queue.example.org.", "b.example:444",
-          "c.example", "c.example:443", "[2001:DB8::1]:80", "localhost"}) {
+          "c.example", "c.example:443", "[2001:DB8::1]:80", "[2001:db8:0:0::0:1]", "localhost"}) {
         CAPTURE(host);
         CHECK(status_for_host(options, host) == 200);
     }
@@ -240,8 +240,9 @@ TEST_CASE("what a browser needs before it has a token") {
 }
 
 TEST_CASE("options that make no sense") {
-    for (const char* host : {"", "http://example.org", "example.org/", "*.example.org:x", "a b",
-                             "example.org:99999", "::1"}) {
+    for (const char* host :
+         {"", "http://example.org", "example.org/", "*.example.org:x", "a b", "example.org:99999",
+          "::1", "*", "*.example.org", "a,b", ".example.org", "a..b", "[::1", "a%20b"}) {
         CAPTURE(host);
         CHECK_THROWS_AS(guard({.allowed_hosts = {host}}), std::invalid_argument);
     }

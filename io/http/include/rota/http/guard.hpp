@@ -19,7 +19,8 @@ struct guard_options {
     /// True if the server listens where other machines reach it; see is_local(). Then any Host will
     /// do, unless hosts are allowed: then one of those or any address.
     bool beyond_loopback = false;
-    /// Further hosts, each with or without a port: "queue.example.org", "[2001:db8::1]:8080".
+    /// Further hosts, each with or without a port: "queue.example.org", "[2001:db8::1]:8080". No
+    /// patterns.
     std::vector<std::string> allowed_hosts{};
     /// What a client is told whose Host is another; a program says which option of its own helps.
     std::string host_advice =
