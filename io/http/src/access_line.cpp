@@ -124,7 +124,9 @@ void append_text(std::string& to, std::string_view text, std::size_t bytes_max) 
     for (std::size_t i = 0; i < all.size();) {
         const auto byte = static_cast<unsigned char>(all[i]);
         if (byte >= 0x80) {
-            const std::size_t size = utf8_size(all.substr(i));
+            const std::size_t size = utf8_size(text.substr(i));
+            if (size > all.size() - i) // a character is not cut
+                break;
             if (size > 0)
                 to.append(all.substr(i, size));
             else

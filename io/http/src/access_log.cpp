@@ -25,8 +25,17 @@ namespace {
 /// Lines are gathered for so long, so that a busy server wakes the writer ten times a second.
 constexpr std::chrono::milliseconds gathering{100};
 
+/// Does not wait for the reader of a pipe: that is ENXIO (man 7 fifo). Writing may wait.
 int open_log(const std::string& path) noexcept {
-    return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+    const int fd = ::open(path.c_str(),
+                          O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+    if (fd >= 0)
+        ::fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}
+
+std::string what_failed(int error) {
+    return error == ENXIO ? "nothing reads this pipe" : std::system_category().message(error);
 }
 
 std::uint64_t lines_in(std::string_view text) noexcept {
@@ -180,7 +189,7 @@ private:
 
     void report(const char* what, int error = 0) const noexcept {
         try {
-            tell(error == 0 ? what : what + std::system_category().message(error));
+            tell(error == 0 ? what : what + what_failed(error));
         } catch (...) { // NOLINT(bugprone-empty-catch)
         }
     }

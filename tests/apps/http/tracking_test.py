@@ -47,6 +47,23 @@ class Logged:
         return eventually(there, f"{count} lines in the access log")
 
 
+def test_a_pipe_that_nothing_reads(program):
+    with tempfile.TemporaryDirectory(prefix="rota-test-") as folder:
+        path = Path(folder) / "pipe"
+        os.mkfifo(path)
+        run = subprocess.run([program, "--port", "0", "--store", "memory", "--access-log-file",
+                              path],
+                             capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        equal(run.returncode, 1)
+        check(f"rota-http: cannot open access log {path}" in run.stderr, run.stderr)
+
+
+def test_clients_of_ipv4_on_a_listener_for_both(program):
+    with Logged(program, "--host", "*") as (server, log):
+        server.get("/plaintext")
+        check(log.lines(1)[0].startswith("127.0.0.1 - - ["), log.lines(1))
+
+
 def test_combined(program):
     with Logged(program) as (server, log):
         agent = 'x" 200 \\ \t[\x7f\xe4'

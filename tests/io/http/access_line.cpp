@@ -118,6 +118,17 @@ TEST_CASE("long fields are cut, and it is to be seen") {
           std::string::npos);
     CHECK(line(asked(), json, "p", "/" + std::string(50, 'a'), 10).find("\"/aaaaaaaaa...\"") !=
           std::string::npos);
+    // Never within a character.
+    CHECK(line(asked(), json, "p",
+               "/12345678\xc3\xbc"
+               "9",
+               10)
+              .find("\"/12345678...\"") != std::string::npos);
+    CHECK(line(asked(), json, "p",
+               "/1234567\xc3\xbc"
+               "9",
+               10)
+              .find("\"/1234567\xc3\xbc...\"") != std::string::npos);
 }
 
 } // namespace rota::http

@@ -190,6 +190,20 @@ TEST_CASE("a report that fails ends nothing") {
     CHECK(reports == 1);
 }
 
+TEST_CASE("a pipe that nothing reads holds nothing up") {
+    const folder in;
+    const fs::path path = in.path / "pipe";
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    CHECK_THROWS_AS(access_log({.path = path}), std::system_error);
+    const fs::path other = in.path / "log";
+    reports told;
+    access_log log({.path = other, .report = told.hook()});
+    fs::remove(other);
+    fs::rename(path, other);
+    log.reopen();
+    wait_until([&] { return told.has("cannot be opened again: nothing reads this pipe"); });
+}
+
 TEST_CASE("a file that cannot be opened is said by name") {
     try {
         const access_log log({.path = "/none/such/log"});

@@ -21,7 +21,8 @@ enum class access_log_format : std::uint8_t {
 };
 
 struct access_log_options {
-    std::string path{}; ///< appended to; made if need be, for its owner and group to read
+    /// Appended to; made if need be, for its owner and group to read. A pipe needs a reader.
+    std::string path{};
     access_log_format format = access_log_format::combined;
     /// What may wait to be written. Lines that there is no room for are dropped and counted.
     std::size_t memory_bytes_max = 4'194'304;
@@ -34,6 +35,10 @@ struct access_log_options {
 
 /// A line for each answered request, in a file, written by a thread of its own: a slow disk costs
 /// lines, and no client waits for it.
+///
+/// A connection that ends before it has asked anything is no request, and has no line: one without
+/// the PROXY header that it needs, one in clear where TLS is spoken (both are told so by a 400),
+/// one whose handshake fails.
 ///
 /// What a client has sent cannot become a line or a field of its own: control bytes, quotes,
 /// backslashes and, in combined, all that is not ASCII are escaped, as in Apache's log.
