@@ -14,11 +14,14 @@
 #include <rota/io/endpoint.hpp>
 #include <rota/io/network.hpp>
 
+#include "alt_svc.hpp"
 #include "jobs/open_store.hpp"
 #include "units.hpp"
 
 namespace rota_http {
 namespace {
+
+constexpr std::uint64_t port_max = 65'535;
 
 constexpr const char* description =
     "Serves the sample application of Rota: small pages to try a client on, a job queue,\n"
@@ -44,12 +47,14 @@ Other exit codes: 1 it cannot serve, 2 the command line is wrong.
 SIGUSR1: what every routine waits for is written to the log, and --access-log-file is
 opened anew.)";
 
-/// A range that is not told of twice: the help says it in words.
-template <class Number>
-CLI::Validator between(Number least, Number most) {
-    CLI::Validator range = CLI::Range(least, most);
-    range.description("");
-    return range;
+/// Of an option that is a list: its words are taken as they are. Else CLI11 takes brackets off, as
+/// those of [::1], and parts what is in them at commas.
+CLI::Option* take_literally(CLI::Option* list) { return list->allow_extra_args(false); }
+
+/// The same, of one that takes several words at once, too.
+CLI::Option* take_several(CLI::Option* list) {
+    constexpr int words_max = 1'000'000; // of what CLI11 takes for endless it takes one at a time
+    return take_literally(list->expected(1, words_max));
 }
 
 /// An empty text would be taken for an option that was not given: no tokens, no CA of clients.
@@ -88,6 +93,23 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, Value& into, Par
         ->default_str(show(into));
 }
 
+/// A number in decimal digits alone.
+template <class Number>
+CLI::Option* add_number(CLI::App& app, const std::string& name, Number& into, const char* help,
+                        std::uint64_t least, std::uint64_t most) {
+    return add_text(app, name, help,
+                    [&into, name, least, most](const std::string& text) {
+                        const auto number = parse_number(text);
+                        if (!number || *number < least || *number > most)
+                            throw CLI::ValidationError(name, '"' + text + "\" is no number from " +
+                                                                 std::to_string(least) + " to " +
+                                                                 std::to_string(most));
+                        into = static_cast<Number>(*number);
+                    })
+        ->type_name("NUMBER")
+        ->default_str(std::to_string(into));
+}
+
 CLI::Option* add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds& into,
                       const std::string& help, std::chrono::milliseconds least) {
     const auto show = [](std::chrono::milliseconds t) { return to_text(t); };
@@ -124,10 +146,7 @@ void add_listening(CLI::App& app, settings& s) {
     app.add_option("--host", s.host, "IPv4 or IPv6 address to listen on; * is every one")
         ->capture_default_str()
         ->type_name("ADDRESS");
-    app.add_option("--port", s.port, "Port to listen on; 0 takes a free one")
-        ->capture_default_str()
-        ->type_name("NUMBER")
-        ->check(between(0, 65535));
+    add_number(app, "--port", s.port, "Port to listen on; 0 takes a free one", 0, port_max);
     app.add_option("--unix", s.unix_path, "Listen on this Unix socket too")->type_name("PATH");
     app.add_option("--port-file", s.port_file, "Write the port to this file once it listens")
         ->type_name("PATH");
@@ -135,16 +154,21 @@ void add_listening(CLI::App& app, settings& s) {
 
 void add_tls(CLI::App& app, tls_settings& s) {
     CLI::Option* const port =
-        app.add_option("--tls-port", s.port, "Port to listen on for HTTPS; 0 takes a free one")
-            ->type_name("NUMBER")
-            ->check(between(0, 65535))
-            ->default_str("");
-    app.add_option("--tls-cert", s.certificates,
-                   "Certificate and chain (PEM); again for another name, the first is the default")
+        add_text(app, "--tls-port", "Port to listen on for HTTPS; 0 takes a free one",
+                 [&s](const std::string& text) {
+                     const auto number = parse_number(text);
+                     if (!number || *number > port_max)
+                         throw CLI::ValidationError("--tls-port", '"' + text + "\" is no port");
+                     s.port = static_cast<std::uint16_t>(*number);
+                 })
+            ->type_name("NUMBER");
+    take_literally(app.add_option("--tls-cert", s.certificates,
+                                  "Certificate and chain (PEM); again for another name, the first "
+                                  "is the default"))
         ->type_name("PATH")
         ->expected(1)
         ->take_all();
-    app.add_option("--tls-key", s.keys, "Its key (PEM), as often as --tls-cert")
+    take_literally(app.add_option("--tls-key", s.keys, "Its key (PEM), as often as --tls-cert"))
         ->type_name("PATH")
         ->expected(1)
         ->take_all();
@@ -156,10 +180,9 @@ void add_tls(CLI::App& app, tls_settings& s) {
     app.add_option("--alt-svc", s.alt_svc,
                    "What answers in clear say in Alt-Svc, as h2=\":8443\"; ma=3600")
         ->type_name("TEXT")
-        ->check([](const std::string& text) -> std::string {
-            const bool sendable =
-                std::ranges::all_of(text, [](char c) { return c >= ' ' && c < '\x7f'; });
-            return sendable ? "" : "--alt-svc is printable ASCII";
+        ->check([](const std::string& text) {
+            return is_alt_svc(text) ? ""
+                                    : '"' + text + "\" is no Alt-Svc: try h2=\":8443\"; ma=3600";
         });
     add_time(app, "--handshake-timeout", s.handshake_timeout, "For a client of HTTPS to agree",
              std::chrono::milliseconds(1))
@@ -167,23 +190,27 @@ void add_tls(CLI::App& app, tls_settings& s) {
 }
 
 /// What is wrong with options that belong together, or nothing.
-std::string complaint_of(const tls_settings& s) {
+std::string complaint_of(const settings& all) {
+    const tls_settings& s = all.tls;
     if (s.certificates.size() != s.keys.size())
         return "each --tls-cert needs its --tls-key";
     if (s.port && s.certificates.empty())
         return "--tls-port needs --tls-cert and --tls-key";
     if (!s.port && !(s.certificates.empty() && s.client_ca.empty() && s.ticket_keys.empty()))
         return "certificates are for --tls-port";
+    if (all.access_log && all.log_level > spdlog::level::info)
+        return "--access-log is at level info, which --log-level leaves out";
     return "";
 }
 
 void add_guard(CLI::App& app, settings& s) {
-    app.add_option("--allowed-host", s.allowed_hosts,
-                   "Names by which /, /v1 and /debug may be asked for, beside localhost")
+    take_several(app.add_option("--allowed-host", s.allowed_hosts,
+                                "Names by which /, /v1 and /debug may be asked for, beside "
+                                "localhost"))
         ->type_name("NAME");
-    app.add_option(
-           "--allowed-origin", s.allowed_origins,
-           "Origins of pages that may open a WebSocket here, beside this host's own; * is any")
+    take_several(app.add_option("--allowed-origin", s.allowed_origins,
+                                "Origins of pages that may open a WebSocket here, beside this "
+                                "host's own; * is any"))
         ->type_name("ORIGIN")
         ->check([](const std::string& text) {
             return text == "*" || rota::http::is_origin(text)
@@ -199,9 +226,9 @@ void add_proxies(CLI::App& app, proxy_settings& s) {
     using rota::http::proxy_fields;
     // By pointers: CLI11 ends the program where it finds options by name and there is no memory.
     CLI::Option* const trusted =
-        app.add_option(
-               "--trusted-proxy", s.trusted,
-               "Proxies that are believed whom they speak for: 10.0.0.0/8, ::1, unix; repeatable")
+        take_literally(app.add_option("--trusted-proxy", s.trusted,
+                                      "Proxies that are believed whom they speak for: 10.0.0.0/8, "
+                                      "::1, unix; repeatable"))
             ->type_name("CIDR")
             ->expected(1)
             ->take_all();
@@ -294,19 +321,14 @@ void add_store(CLI::App& app, settings& s) {
              })
         ->type_name("STORE")
         ->default_str(s.store);
-    app.add_option("--store-connections", s.store_connections, "To a store that is a database")
-        ->capture_default_str()
-        ->type_name("NUMBER")
-        ->check(between(std::size_t{1}, std::size_t{64}));
+    add_number(app, "--store-connections", s.store_connections, "To a store that is a database", 1,
+               64);
 }
 
 void add_limits(CLI::App& app, settings& s) {
     using std::chrono::milliseconds;
-    app.add_option("--max-connections", s.max_connections,
-                   "Connections at once; more clients wait to be accepted")
-        ->capture_default_str()
-        ->type_name("NUMBER")
-        ->check(between(1, 10'000'000))
+    add_number(app, "--max-connections", s.max_connections,
+               "Connections at once; more clients wait to be accepted", 1, 10'000'000)
         ->group("Limits");
     add_parsed(app, "--max-body", s.max_body, parse_bytes, bytes_to_text, "SIZE",
                "Content of a request to /echo or /form", "no size: try 64K or 16M")
@@ -341,10 +363,7 @@ void add_limits(CLI::App& app, settings& s) {
              milliseconds(0));
     add_time(app, "--lease", s.lease, "Until a job that was taken and not acknowledged comes back",
              milliseconds(1));
-    app.add_option("--max-jobs", s.max_jobs, "Jobs in one queue")
-        ->capture_default_str()
-        ->type_name("NUMBER")
-        ->check(between(std::size_t{1}, std::size_t{1'000'000'000}))
+    add_number(app, "--max-jobs", s.max_jobs, "Jobs in one queue", 1, 1'000'000'000)
         ->group("Limits");
 }
 
@@ -379,7 +398,7 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
         err << "rota-http: " << message << " (see --help)\n";
         return 2;
     }
-    if (const std::string wrong = complaint_of(into.tls); !wrong.empty()) {
+    if (const std::string wrong = complaint_of(into); !wrong.empty()) {
         err << "rota-http: " << wrong << " (see --help)\n";
         return 2;
     }

@@ -46,6 +46,11 @@ std::string in_largest_unit(std::uint64_t number, const std::array<unit, N>& uni
 
 } // namespace
 
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+    const std::optional<std::uint64_t> number = take_number(text);
+    return text.empty() ? number : std::nullopt;
+}
+
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     const std::optional<std::uint64_t> number = take_number(text);
     if (!number)

@@ -9,6 +9,9 @@
 
 namespace rota_http {
 
+/// Decimal digits. Nothing for anything else: a sign, a space, 0x10.
+[[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text);
+
 /// "500ms", "10s", "5m", "1h"; a number alone is seconds. Whole numbers, up to a year. Nothing for
 /// anything else.
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);

@@ -88,7 +88,7 @@ TEST_CASE("every option is read") {
                      "--max-jobs",
                      "9",
                      "--log-level",
-                     "warning",
+                     "debug",
                      "--access-log",
                      "--no-console"});
     CAPTURE(r.err);
@@ -118,7 +118,7 @@ TEST_CASE("every option is read") {
     CHECK(s.store_given);
     CHECK(s.lease == 5s);
     CHECK(s.max_jobs == 9);
-    CHECK(s.log_level == spdlog::level::warn);
+    CHECK(s.log_level == spdlog::level::debug);
     CHECK(s.access_log);
     CHECK(s.no_console);
 }
@@ -156,6 +156,21 @@ TEST_CASE("origins of pages") {
     CHECK(r.result.allowed_origins.size() == 4);
 }
 
+TEST_CASE("words of lists are taken as they are") {
+    const reading r({"--allowed-host", "[::1]", "[2001:db8::1]:80", "a.example", "--allowed-host",
+                     "b.example", "--allowed-origin", "null", "--trusted-proxy", "::1",
+                     "--trusted-proxy", "10.0.0.0/8", "--tls-port", "0", "--tls-cert", "[a]",
+                     "--tls-key", "[b,c]"});
+    CAPTURE(r.err);
+    REQUIRE_FALSE(r.code);
+    CHECK(r.result.allowed_hosts ==
+          std::vector<std::string>{"[::1]", "[2001:db8::1]:80", "a.example", "b.example"});
+    CHECK(r.result.allowed_origins == std::vector<std::string>{"null"});
+    CHECK(r.result.proxies.trusted == std::vector<std::string>{"::1", "10.0.0.0/8"});
+    CHECK(r.result.tls.certificates == std::vector<std::string>{"[a]"});
+    CHECK(r.result.tls.keys == std::vector<std::string>{"[b,c]"});
+}
+
 TEST_CASE("a range of workers") {
     const reading r({"--workers", "2-16"});
     REQUIRE_FALSE(r.code);
@@ -167,6 +182,24 @@ TEST_CASE("what is wrong is told in one line") {
     const std::vector<std::vector<const char*>> wrong{{"--port", "x"},
                                                       {"--port", "70000"},
                                                       {"--port", "-1"},
+                                                      {"--port", "0x10"},
+                                                      {"--port", "+80"},
+                                                      {"--port", " 0"},
+                                                      {"--tls-port", "0x10"},
+                                                      {"--max-jobs", "0"},
+                                                      {"--max-jobs", "0x10"},
+                                                      {"--max-connections", "1e3"},
+                                                      {"--store-connections", "65"},
+                                                      {"--alt-svc", "garbage"},
+                                                      {"--access-log", "--log-level", "warning"},
+                                                      {"--allowed-host", "*"},
+                                                      {"--allowed-host", "*.a"},
+                                                      {"--allowed-host", "a,b"},
+                                                      {"--allowed-host", "[a,b]"},
+                                                      {"--allowed-host", "[::1,::2]"},
+                                                      {"--allowed-host", ".a.example"},
+                                                      {"--trusted-proxy", "[::1]"},
+                                                      {"--allowed-origin", "[null]"},
                                                       {"--port"},
                                                       {"--nonsense"},
                                                       {"word"},

@@ -23,6 +23,16 @@ TEST_CASE("times") {
     }
 }
 
+TEST_CASE("numbers are decimal digits") {
+    CHECK(parse_number("0") == 0);
+    CHECK(parse_number("18446744073709551615") == 18'446'744'073'709'551'615U);
+    for (const char* text :
+         {"", " 0", "0 ", "+1", "-1", "0x10", "1e3", "1.5", "18446744073709551616"}) {
+        CAPTURE(text);
+        CHECK(parse_number(text) == std::nullopt);
+    }
+}
+
 TEST_CASE("sizes") {
     CHECK(parse_bytes("1000") == 1000);
     CHECK(parse_bytes("1000B") == 1000);
