@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 namespace rota_http {
@@ -13,10 +14,10 @@ void prepare_process() noexcept;
 /// Raises the limit of open descriptors as far as is allowed; returns it.
 std::size_t raise_descriptor_limit() noexcept;
 
-/// How many connections `limit` descriptors are good for.
+/// How many connections `limit` descriptors are good for: of few, half.
 [[nodiscard]] constexpr std::size_t connections_within(std::size_t limit) noexcept {
     constexpr std::size_t others = 64; // rings, listeners, log, what libraries open
-    return limit > 2 * others ? limit - others : others;
+    return limit > 2 * others ? limit - others : std::max<std::size_t>(limit / 2, 1);
 }
 
 } // namespace rota_http

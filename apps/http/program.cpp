@@ -91,7 +91,10 @@ void write_port_file(const std::string& path, std::uint16_t port) {
     if (file != nullptr)
         written &= std::fclose(file) == 0;
     if (!written || std::rename(half.c_str(), path.c_str()) != 0) {
-        throw std::system_error(errno, std::system_category(), "cannot write " + path);
+        const int error = errno;
+        if (file != nullptr)
+            std::remove(half.c_str());
+        throw std::system_error(error, std::system_category(), "cannot write " + path);
     }
 }
 
@@ -189,13 +192,12 @@ bool program::announce(const std::string& port_file) const {
     const std::vector<rota::io::endpoint> where = server_.listening();
     if (where.empty())
         return false;
+    if (!port_file.empty())
+        write_port_file(port_file, where.front().port());
     rota::log::info("rota-http " ROTA_VERSION " serves http://{}/", where.front().to_string());
     if (settings_.tls.port)
         rota::log::info("HTTPS: https://{}/", where.back().to_string());
-    if (port_file.empty())
-        return false;
-    write_port_file(port_file, where.front().port());
-    return true;
+    return !port_file.empty();
 }
 
 void program::run(rota::io::end_signals& signals) {

@@ -62,6 +62,7 @@ TEST_CASE("the limit of descriptors is raised as far as it goes") {
 
 TEST_CASE("some descriptors are not for connections") {
     CHECK(connections_within(1024) == 960);
-    CHECK(connections_within(64) == 64);
-    CHECK(connections_within(10) == 64);
+    CHECK(connections_within(130) == 66);
+    CHECK(connections_within(128) == 64);
+    CHECK(connections_within(64) == 32);
 }

@@ -320,6 +320,16 @@ def test_a_port_file_that_cannot_be_written_ends_the_program(program, options):
                          capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     equal(run.returncode, 1)
     check("rota-http: cannot write /nonexistent/port" in run.stderr, run.stderr)
+    with tempfile.TemporaryDirectory(prefix="rota-test-") as folder:
+        path = Path(folder) / "port"
+        path.mkdir()
+        run = subprocess.run([program, "--port", "0", "--port-file", path, "--store", "memory",
+                              *options],
+                             capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        equal(run.returncode, 1)
+        check(f"rota-http: cannot write {path}" in run.stderr, run.stderr)
+        check(" serves http" not in run.stderr, run.stderr)
+        equal(os.listdir(folder), ["port"], "nothing is left over")
 
 
 if __name__ == "__main__":
