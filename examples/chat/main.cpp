@@ -48,9 +48,6 @@ task<void> talk(room* lobby, io::connection client) {
 
 int main(int count, char** arguments) {
     room lobby;
-    io::context ctx;
-    io::server server(ctx, [&](io::connection c) { return talk(&lobby, std::move(c)); },
-                      {.listen = {io::endpoint::parse(count > 1 ? arguments[1] : "127.0.0.1:7000")},
-                       .max_connections = 20'000});
-    io::run_until_signalled(ctx, server);
+    return io::serve([&](io::connection c) { return talk(&lobby, std::move(c)); },
+                     count > 1 ? arguments[1] : "127.0.0.1:7000", {.max_connections = 20'000});
 }

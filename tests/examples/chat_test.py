@@ -11,6 +11,7 @@ import select
 import selectors
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -100,6 +101,13 @@ def enter(where, room=None):
     client.connect(where)
     equal(read_exactly(client, len(WELCOME)), WELCOME, "the greeting")
     return client
+
+
+def test_a_wrong_address(program, *_):
+    run = subprocess.run([program, "nowhere"], capture_output=True, text=True, timeout=PATIENCE_S,
+                         check=False)
+    equal(run.returncode, 1)
+    check("nowhere" in run.stderr, run.stderr)
 
 
 def test_one_that_does_not_read(program, *_):
