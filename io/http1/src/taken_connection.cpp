@@ -13,12 +13,14 @@ namespace rota::http {
 
 namespace {
 
-/// Behind the taker, which has thrown that, or nothing.
-task<void> end_taken(taken_connection* of, wire* over, std::exception_ptr error) {
+/// Behind the taker, which has thrown that, or nothing; `cut`: the client lacks something.
+task<void> end_taken(taken_connection* of, wire* over, std::exception_ptr error, bool cut) {
     of->taker = nullptr; // what it has captured ends with it
     if (error) {
         const std::stop_token stop = co_await current_stop_token;
         report_failure(error, of->asked_name, stop, over->broken(), of->hooks);
+    }
+    if (cut) {
         of->client->abort();
         co_return;
     }
@@ -31,14 +33,21 @@ task<void> end_taken(taken_connection* of, wire* over, std::exception_ptr error)
 task<void> serve_taken(taken_connection of) {
     wire over(*of.client, *of.limits, *of.counters);
     std::exception_ptr error;
+    bool cut = false;
     try {
         const worker_counters::held counted(of.counters->connections_taken_over);
         wire_takeover client(over, of.asked, *of.limits, of.draining);
-        co_await of.taker(client);
+        try {
+            co_await of.taker(client);
+        } catch (...) {
+            error = std::current_exception();
+            cut = !client.is_all_told();
+        }
     } catch (...) {
         error = std::current_exception();
+        cut = true;
     }
-    task<void> ending = end_taken(&of, &over, std::move(error));
+    task<void> ending = end_taken(&of, &over, std::move(error), cut);
     co_await std::move(ending);
 }
 

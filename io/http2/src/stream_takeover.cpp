@@ -177,21 +177,27 @@ task<exchange_end> request_stream::hand_over(response* answer) {
 /// request takes is gone by then, and a taker may stay for hours.
 task<exchange_end> request_stream::serve_taker() {
     std::exception_ptr error;
+    bool cut = false;
     try {
         const worker_counters::held counted(place_.counters.connections_taken_over);
         const request* const asked = request_forgotten_ ? nullptr : &responder_.asked();
         stream_takeover client(*this, asked, place_.limits, place_.control.draining);
-        co_await (*taken_over_)(client);
+        try {
+            co_await (*taken_over_)(client);
+        } catch (...) {
+            if (!client.is_all_told())
+                throw;
+            error = std::current_exception();
+        }
         client.shutdown_write();
     } catch (...) {
         error = std::current_exception();
+        cut = true;
     }
     taken_over_.reset(); // what it has captured ends with it
-    if (error) {
+    if (error)
         (void)responder_.failure_of(error); // reported; or it is the end of the client, or of all
-        co_return exchange_end::cut;
-    }
-    co_return exchange_end::handed_over;
+    co_return cut ? exchange_end::cut : exchange_end::handed_over;
 }
 
 } // namespace rota::http::h2

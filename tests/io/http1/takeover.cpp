@@ -125,6 +125,23 @@ TEST_CASE("one that throws without its session is reset, and told of") {
     CHECK(s.metrics().connections_open == 0);
 }
 
+TEST_CASE("one that throws when all is told is told of only") {
+    router routes;
+    routes.get("/told", [] {
+        return response::upgrade("echo", [](takeover& client) -> task<void> {
+            co_await client.write("goodbye");
+            client.all_told();
+            throw std::runtime_error("as told");
+        });
+    });
+    session_driver s(std::move(routes));
+    CHECK(s.exchange(request_line("GET /told")) == std::string(switched) + "goodbye");
+    CHECK_FALSE(s.stream().aborted());
+    s.finish();
+    CHECK(s.ended_well());
+    CHECK(s.errors() == std::vector<std::string>{"handler of GET /told threw: as told"});
+}
+
 TEST_CASE("answers to earlier requests leave before it") {
     session_driver s(upgrade_routes());
     const std::string out =

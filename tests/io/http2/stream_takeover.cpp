@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -91,6 +92,30 @@ TEST_CASE("http2: a stream that is not given away has what middleware has promis
         CHECK(c.answers[id].get("x-content-type-options") == "nosniff");
         id += 2;
     }
+}
+
+TEST_CASE("http2: a taker that throws has its stream reset, unless all is told") {
+    router made;
+    for (const bool told : {false, true}) {
+        made.get(told ? "/told" : "/cut", [told] {
+            return response::upgrade("echo", [told](takeover& client) -> task<void> {
+                co_await client.write("goodbye");
+                if (told)
+                    client.all_told();
+                throw std::runtime_error("as told");
+            });
+        });
+    }
+    http2_client c(std::move(made));
+    c.ask(1, upgrade_to("echo", "/cut"), false);
+    CHECK(c.answers[1].reset == 2);
+    CHECK(c.errors.size() == 1);
+    c.ask(3, upgrade_to("echo", "/told"), false);
+    c.content(3, "", true);
+    CHECK(c.answers[3].content == "goodbye");
+    CHECK(c.answers[3].ended);
+    CHECK(c.answers[3].reset == ~0U);
+    CHECK(c.errors.size() == 2);
 }
 
 TEST_CASE("http2: a flush of what another protocol has written has its deadline") {

@@ -18,7 +18,8 @@ class request;
 /// and a client that takes nothing of what is written is reset after the server's send_timeout, or
 /// below its least rate (timed_out). How long the client may be silent is for its user to say, by
 /// the deadlines of reads. Belongs to the taker, and lives until that ends; the connection closes
-/// then, after what was written. If the taker throws, which is reported, it is reset.
+/// then, after what was written. If the taker throws, which is reported, it is reset, unless
+/// all_told() was called.
 class takeover : public io::stream {
 public:
     /// The request that it was asked for with: its path, its fields. Not of an answer that has
@@ -32,6 +33,10 @@ public:
     /// Requested when the server begins to drain: a good time to say goodbye. What goes on is
     /// cancelled when the drain timeout has passed.
     [[nodiscard]] const std::stop_token& draining() const noexcept { return draining_; }
+    /// Says that the client has all that it is to get: what the taker throws then is reported, and
+    /// the connection closes as it does behind one that does not throw.
+    void all_told() noexcept { all_told_ = true; }
+    [[nodiscard]] bool is_all_told() const noexcept { return all_told_; }
 
 protected:
     /// All of them outlive it; `asked` is null if it is forgotten.
@@ -43,6 +48,7 @@ private:
     const request* const asked_;
     const server_limits& limits_;
     const std::stop_token draining_;
+    bool all_told_ = false;
 };
 
 } // namespace rota::http
