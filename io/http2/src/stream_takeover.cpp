@@ -138,10 +138,16 @@ task<bool> request_stream::refuses_takeover(const response* answer) {
         refuse(responder_.error_answer(responder_.failure_of(error)));
         co_return true;
     }
-    const std::string_view protocol = answer->headers().find("Upgrade").value_or("");
-    if (!asks_tunnel &&
-        (!fields_.extended_connect() || !responder_.asked().offers_upgrade(protocol))) {
-        refuse(responder_.error_answer(http_error(426, "this is for " + std::string(protocol))));
+    const std::string protocol(answer->headers().find("Upgrade").value_or(""));
+    // A 426 would have to say so by Upgrade, which HTTP/2 does not have (RFC 9110 section 15.5.22).
+    if (!asks_tunnel && !fields_.extended_connect()) {
+        const std::string why = "this is for " + protocol + ": ask by an extended CONNECT";
+        refuse(responder_.error_answer(http_error(400, why)));
+        co_return true;
+    }
+    if (!asks_tunnel && !responder_.asked().offers_upgrade(protocol)) {
+        const std::string why = "no other protocol than " + protocol + " is spoken here";
+        refuse(responder_.error_answer(http_error(501, why)));
         co_return true;
     }
     if (place_.control.draining.stop_requested()) {

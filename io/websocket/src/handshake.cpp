@@ -78,8 +78,8 @@ response refuse(int status, std::string why) {
     return answer;
 }
 
-/// Empty for none of ours; nothing if what the client offers is no list of tokens (RFC 6455 section
-/// 4.3).
+/// Empty for none of ours; nothing if what the client offers is no list of tokens that are unlike
+/// each other (RFC 6455 section 4.1 item 10, and 4.3).
 std::optional<std::string> choose_subprotocol(const request& asked,
                                               const websocket_options& options) {
     const std::optional<std::string> field =
@@ -95,24 +95,36 @@ std::optional<std::string> choose_subprotocol(const request& asked,
             return std::nullopt;
         offered.push_back(item);
     }
-    if (offered.empty())
+    std::ranges::sort(offered); // whose order does not matter: the server prefers
+    if (offered.empty() || std::ranges::adjacent_find(offered) != offered.end())
         return std::nullopt;
     for (const std::string& mine : options.subprotocols) {
-        if (std::ranges::find(offered, mine) != offered.end())
+        if (std::ranges::binary_search(offered, std::string_view(mine)))
             return mine;
     }
     return "";
 }
 
+/// It does not ask for WebSocket. A 426 says by Upgrade what would do, which HTTP/2 does not have
+/// (RFC 9110 section 15.5.22, RFC 9113 section 8.2.2): there it is by extended CONNECT (RFC 8441),
+/// which is shown as an Upgrade to what it names.
+response refuse_other(const request& asked) {
+    if (asked.version_major() < 2)
+        return refuse(426, "this is for WebSocket");
+    if (asked.header("Upgrade"))
+        return refuse(501, "no other protocol than WebSocket is spoken here");
+    return refuse(400, "this is for WebSocket, which over HTTP/2 an extended CONNECT asks for");
+}
+
 /// What is wrong with the fields that make it a handshake.
 std::optional<response> refuse_fields(const request& asked) {
     if (!asked.offers_upgrade("websocket"))
-        return refuse(426, "this is for WebSocket");
+        return refuse_other(asked);
     const std::optional<std::string_view> version = only(asked, "Sec-WebSocket-Version");
     if (!version || version->empty())
         return refuse(400, "a handshake has one Sec-WebSocket-Version");
     if (*version != "13")
-        return refuse(426, "the version of WebSocket here is 13");
+        return refuse(asked.version_major() < 2 ? 426 : 400, "the version of WebSocket here is 13");
     const std::optional<std::string_view> key = only(asked, "Sec-WebSocket-Key");
     if (!key || !is_key(*key))
         return refuse(400, "a handshake has one Sec-WebSocket-Key, base64 of 16 bytes");
@@ -130,7 +142,7 @@ std::string accept_of(std::string_view key) {
 std::variant<agreement, response> shake_hands(const request& asked,
                                               const websocket_options& options) {
     if (asked.method() == method::head) // as GET without an offer (RFC 9110 section 9.3.2)
-        return refuse(426, "this is for WebSocket");
+        return refuse_other(asked);
     if (asked.method() != method::get)
         return response(405).header("Allow", "GET");
     if (auto refusal = refuse_fields(asked))

@@ -411,6 +411,18 @@ def test_websocket(program, options):
             client.send(frame(DATA, 1, 1, masked(0x88, b"\x03\xe8")))
             client.until(lambda: 1 in client.ended)
             check(client.content[1].endswith(b"\x88\x02\x03\xe8"), "said goodbye")
+            status, why = client.get("/ws/echo")
+            equal((status, b"extended CONNECT" in why), (400, True), "by a plain GET")
+            for at, (protocol, version, status) in enumerate(
+                    (("other", "13", 501), ("websocket", "8", 400)), 1):
+                stream = client.next + 2 * at
+                head = client.encode([(":method", "CONNECT"), (":protocol", protocol),
+                                      (":scheme", "http"), (":path", "/ws/echo"),
+                                      (":authority", "localhost"),
+                                      ("sec-websocket-version", version)])
+                client.send(frame(HEADERS, 5, stream, head))
+                client.until(lambda stream=stream: stream in client.ended)
+                equal(client.status[stream], status, (protocol, version))
 
 
 def test_drain(program, options):

@@ -103,6 +103,8 @@ TEST_CASE("handshakes that are none") {
         {"Sec-WebSocket-Version: 13\r\n", "Sec-WebSocket-Version: 8\r\n", "426"},
         {"Sec-WebSocket-Version: 13\r\n", "Sec-WebSocket-Version: 013\r\n", "426"},
         {"Sec-WebSocket-Version: 13\r\n", "Sec-WebSocket-Version: 13, 8\r\n", "426"},
+        {"Sec-WebSocket-Version: 13\r\n",
+         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: b, a, b\r\n", "400"},
         {"dGhlIHNhbXBsZSBub25jZQ==", "", "400"},
         {"dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZSBub25jZQ=", "400"},
         {"dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZSBub25jZQ", "400"},

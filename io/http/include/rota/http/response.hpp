@@ -66,8 +66,9 @@ public:
     static response file(io::file_slice content, std::string_view content_type);
     /// Goes on in another protocol: "101 Switching Protocols" with Upgrade and Connection, and the
     /// fields of this response; behind it the connection is `taker`'s until that ends. A client
-    /// that has not asked for it (request::offers_upgrade()) gets a 426 instead. `protocol` is what
-    /// stands in Upgrade: "websocket". Throws std::invalid_argument for what must not stand there.
+    /// that has not asked for it (request::offers_upgrade()) gets a 426 instead, over HTTP/2 a 400,
+    /// or a 501 if it has asked for another one. `protocol` is what stands in Upgrade: "websocket".
+    /// Throws std::invalid_argument for what must not stand there.
     static response upgrade(std::string_view protocol, connection_taker taker);
     /// The answer to CONNECT (router::connect()): "200 OK" and the fields of this response, then
     /// the connection is `taker`'s until that ends.
