@@ -12,6 +12,9 @@ namespace {
 constexpr std::size_t compressed_piece = 2'048; // unmasked at a time
 constexpr std::size_t busy_bytes = 131'072;     // of content, by one call: then others have a turn
 
+/// Whether a frame that begins with it is one (RFC 6455 section 5.5).
+bool begins_control(char first) noexcept { return (static_cast<unsigned char>(first) & 8U) != 0; }
+
 } // namespace
 
 message_reader::message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression)
@@ -27,6 +30,11 @@ message_reader::step message_reader::take(std::string_view in) {
     while (wrong_.code == 0) {
         const std::string_view rest = in.substr(now.taken);
         if (!in_payload_) {
+            // What has come of a message is shown before what stands between its frames.
+            if (now.taken != 0 && !rest.empty() && !content_.empty() && begins_control(rest[0])) {
+                now.what = found::piece;
+                return now;
+            }
             now.taken += head_.take(rest);
             if (head_.fault().code != 0) {
                 wrong_ = head_.fault();

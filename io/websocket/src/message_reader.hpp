@@ -26,6 +26,7 @@ class message_reader {
 public:
     enum class found : std::uint8_t {
         more,    ///< it wants more bytes; content() may have grown
+        piece,   ///< there is content(), and a control frame behind it
         busy,    ///< much has come of it: go on with the rest, others may have a turn first
         message, ///< content() has the end of a message
         control, ///< control() is whole

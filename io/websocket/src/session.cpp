@@ -127,18 +127,21 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
     const flag_guard reads(reading_);
     if (std::exchange(shown_, false))
         reader_->forget_content();
+    bool looks = false; // at what is due, before it goes on: bytes have come that show nothing
     while (!over_) {
         task<void> then;
-        if (!stream_.buffered().empty()) {
+        if (!whole && has_piece())
+            co_return show(false);
+        if (!looks && !stream_.buffered().empty()) {
             const message_reader::found what = take();
-            if (shows(what, whole))
-                co_return show(what == message_reader::found::message);
+            if (what == message_reader::found::message && !close_sent_)
+                co_return show(true);
             then = behind_bytes(what);
+            looks = true;
         } else if (draining_.stop_requested() && !close_sent_) {
-            if (cut_) // it cannot be told
-                abort();
-            else
-                then = say_close(close_code::going_away, "the server is about to end");
+            then = say_close(close_code::going_away, "the server is about to end");
+        } else if (std::exchange(looks, false)) {
+            look(until);
         } else {
             const time_point due = next_time();
             woke by = woke::data;
@@ -158,12 +161,19 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
     co_return std::nullopt;
 }
 
-/// Whether the user gets what has come.
-bool session::shows(message_reader::found what, bool whole) const noexcept {
-    if (close_sent_ || what == message_reader::found::control ||
-        what == message_reader::found::failed)
-        return false;
-    return what == message_reader::found::message || (!whole && !reader_->content().empty());
+/// Whether there is something of a message that the user has not seen.
+bool session::has_piece() const noexcept {
+    return !close_sent_ && reader_ && !reader_->content().empty();
+}
+
+/// What a wait would end by, of a peer whose bytes let none begin. Reads no clock: the time is that
+/// of the worker's turn.
+void session::look(io::deadline until) {
+    const time_point now = home_.turn_time();
+    if (close_sent_ && now >= answer_by_)
+        end(close_code::abnormal, "");
+    else if (until && now >= *until)
+        throw timed_out();
 }
 
 /// What is to be done where the user does not; empty: nothing.
@@ -255,6 +265,7 @@ task<void> session::answer_close() {
             close_reason_ = reason;
             co_await say_close(code, std::string());
         }
+        told_ = !over_;
         over_ = true;
     }
 }
@@ -276,7 +287,6 @@ void session::end(std::uint16_t code, std::string_view reason) {
 
 /// The peer has, and nothing can be told to it.
 void session::gone() noexcept {
-    gone_ = true;
     over_ = true;
     if (close_code_ == 0)
         close_code_ = close_code::abnormal;
@@ -288,8 +298,6 @@ void session::abort() noexcept {
 }
 
 task<void> session::finish(std::uint16_t code) {
-    if (cut_)
-        abort();
     if (!over_)
         co_await say_close(code, std::string());
     while (!over_)

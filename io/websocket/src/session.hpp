@@ -55,7 +55,8 @@ public:
 
     [[nodiscard]] const websocket_terms& terms() const noexcept { return terms_; }
     [[nodiscard]] bool is_closing() const noexcept { return close_sent_ || over_; }
-    [[nodiscard]] bool is_gone() const noexcept { return gone_; }
+    /// Whether both sides have said goodbye: the peer has been told all.
+    [[nodiscard]] bool is_told() const noexcept { return told_; }
     [[nodiscard]] std::uint16_t close_code() const noexcept { return close_code_; }
     [[nodiscard]] const std::string& close_reason() const noexcept { return close_reason_; }
     [[nodiscard]] std::size_t memory() const noexcept;
@@ -69,7 +70,6 @@ private:
     class arrival;
     [[nodiscard]] time_point next_time() const noexcept;
     task<void> time_is_up(time_point now);
-    [[nodiscard]] bool shows(message_reader::found what, bool whole) const noexcept;
     [[nodiscard]] task<void> behind_bytes(message_reader::found what);
     [[nodiscard]] task<void> behind_wait(woke by, time_point due);
     [[nodiscard]] task<void> answer_control();
@@ -77,7 +77,9 @@ private:
     task<void> fail(ws::close_reason why);
     [[nodiscard]] message_reader& reader();
     [[nodiscard]] message_reader::found take();
+    [[nodiscard]] bool has_piece() const noexcept;
     [[nodiscard]] websocket_message show(bool last) noexcept;
+    void look(io::deadline until);
     void heard() noexcept;
     void rest();
 
@@ -117,12 +119,11 @@ private:
     std::unique_ptr<deflater> deflater_; // or none: it has nothing to refer to
     std::unique_ptr<mutex> writing_;     // while there are writers, and until it rests
     std::uint32_t writers_ = 0;          // that hold it or wait for it
-    bool cut_ = false;                   // within a frame of which the rest may not follow
 
     // -- the end
     bool close_sent_ = false;
     bool over_ = false;
-    bool gone_ = false; // the stream is of no more use
+    bool told_ = false; // by a close frame of either side
     std::uint16_t close_code_ = 0;
     std::string close_reason_;
 };

@@ -39,7 +39,7 @@ void session::refuse_if_closing() const {
 
 /// Queues a small frame if that needs no waiting.
 bool session::try_frame(opcode op, std::string_view data) {
-    if (writers_ != 0 || cut_ || data.size() > copied_bytes)
+    if (writers_ != 0 || over_ || data.size() > copied_bytes)
         return false;
     std::array<char, head_room + copied_bytes> frame; // NOLINT(*-member-init): written first
     const written_head head = write_head(op, false, data.size());
@@ -116,18 +116,23 @@ task<void> session::compress(std::string_view data, std::string* to) {
     co_await blocking(std::ref(work));
 }
 
-/// The holder of `writing_`: queues `frame` and `rest` behind it, which may be cut if it is long.
+/// The holder of `writing_`: queues `frame` and `rest` behind it. If there is a rest, and it is
+/// given up, the peer may have a part of the frame, and is reset.
 task<void> session::write_frame(std::string frame, std::string_view rest, io::deadline until) {
-    if (cut_) {
-        throw std::system_error(ECANCELED, std::system_category(),
-                                "websocket: a message was cut off");
-    }
+    bool cut = !rest.empty(); // a wait that is cancelled may have queued the first part
+    struct aborting {
+        session& of;
+        const bool& if_set;
+        ~aborting() {
+            if (if_set)
+                of.abort();
+        }
+    } const at_end{*this, cut};
     try {
-        cut_ = !rest.empty(); // a wait that is cancelled may have queued the first part
         co_await stream_.write_owned(std::move(frame), until);
         if (!rest.empty())
             co_await stream_.write(rest, until);
-        cut_ = false;
+        cut = false;
     } catch (const timed_out&) { // by the caller's limit, or by the server's: then it is reset
         if (!until || home_.now() < *until)
             gone();
@@ -139,7 +144,7 @@ task<void> session::write_frame(std::string frame, std::string_view rest, io::de
 }
 
 task<void> session::write_encoded(std::string_view frame, io::deadline until) {
-    if (writers_ == 0 && !cut_ && !is_closing() && stream_.try_write(frame))
+    if (writers_ == 0 && !is_closing() && stream_.try_write(frame))
         co_return;
     const turn mine(*this);
     const mutex::guard held = co_await mine.comes();
@@ -159,7 +164,7 @@ task<void> session::control(opcode op, std::string payload) {
         co_return;
     const turn mine(*this);
     const mutex::guard held = co_await mine.comes();
-    if (is_closing() || cut_)
+    if (is_closing())
         co_return;
     std::string frame = frame_of(op, payload);
     try {
@@ -192,7 +197,7 @@ task<void> session::say_close(std::uint16_t code, std::string reason) {
         co_return;
     const turn mine(*this);
     const mutex::guard held = co_await mine.comes();
-    if (close_sent_ || cut_)
+    if (is_closing())
         co_return;
     close_sent_ = true;
     answer_by_ = home_.now() + options_.close_within;

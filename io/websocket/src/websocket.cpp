@@ -40,9 +40,10 @@ bool tells_the_end(const std::exception_ptr& error, const ws::session& of) {
     }
 }
 
-/// As serve_websocket().
-task<void> serve_agreed(io::stream* over, const websocket_terms* terms, std::stop_token draining,
-                        const websocket_options* options, const websocket_handler* serve) {
+/// As serve_websocket(). `client` is what it goes over, if that is a takeover, or null.
+task<void> serve_agreed(io::stream* over, takeover* client, const websocket_terms* terms,
+                        std::stop_token draining, const websocket_options* options,
+                        const websocket_handler* serve) {
     const std::stop_token stop = co_await current_stop_token;
     ws::session of(*over, *terms, *options, stop, draining, *worker::current());
     std::exception_ptr error;
@@ -56,6 +57,8 @@ task<void> serve_agreed(io::stream* over, const websocket_terms* terms, std::sto
     const bool failed = error && !tells_the_end(error, of);
     const std::uint16_t code = failed ? ws::close_code::internal_error : ws::close_code::normal;
     co_await of.finish(code);
+    if (client != nullptr && of.is_told())
+        client->all_told();
     if (failed)
         std::rethrow_exception(error);
 }
@@ -66,7 +69,7 @@ response switched(ws::agreement agreed, std::shared_ptr<const websocket_options>
     response answer = response::upgrade("websocket", [terms = std::move(agreed.terms),
                                                       options = std::move(options),
                                                       serve = std::move(serve)](takeover& client) {
-        return serve_agreed(&client, &terms, client.draining(), options.get(), &serve);
+        return serve_agreed(&client, &client, &terms, client.draining(), options.get(), &serve);
     });
     answer.forget_request();
     answer.header("Sec-WebSocket-Accept", agreed.accept);
@@ -129,7 +132,7 @@ std::size_t websocket::memory() const noexcept { return session_->memory(); }
 
 task<void> serve_websocket(io::stream* over, websocket_terms terms, std::stop_token draining,
                            const websocket_options* options, const websocket_handler* serve) {
-    co_await serve_agreed(over, &terms, std::move(draining), options, serve);
+    co_await serve_agreed(over, nullptr, &terms, std::move(draining), options, serve);
 }
 
 websocket_endpoint::websocket_endpoint(websocket_options options)

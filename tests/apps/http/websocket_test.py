@@ -191,6 +191,27 @@ def chat(server, room="r"):
     return Raw(server.connect(), f"/ws/chat?room={room}")
 
 
+def test_a_drain_lets_a_message_end(server):
+    with RotaHttp(*server.started_as) as ending:
+        with contextlib.closing(socket.socket()) as slow, chat(ending) as a:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.connect(("127.0.0.1", ending.port))
+            guest = Raw(slow, "/ws/chat?room=r")
+            for _ in range(13):  # more than the kernel takes
+                a.send(frame("x" * 70_000), frame(b"", op=9))
+                equal(a.read(), (10, b""))
+            guest.socket.settimeout(PATIENCE_S)
+            equal(guest.read(), (1, b"x" * 70_000))
+            ending.signal(signal.SIGTERM)
+            equal(a.read()[0], 8)
+            a.send(close(1001))
+            while (got := guest.read())[0] == 1:
+                equal(len(got[1]), 70_000)
+            equal((got[0], got[1][:2]), (8, b"\x03\xe9"))
+            guest.send(close(1001))
+        equal(ending.wait(), 0)
+
+
 def test_a_chat(server):
     with chat(server) as a, chat(server) as b, chat(server) as c, chat(server, "other") as d:
         for number in range(50):

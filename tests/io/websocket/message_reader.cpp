@@ -67,6 +67,26 @@ std::string read(std::string_view bytes, bool deflate = false) {
     return whole;
 }
 
+TEST_CASE("what stands before a control frame is shown before it") {
+    message_reader reader(most);
+    const std::string all = frame("ab", {.fin = false}) + frame("", {.op = 9}) +
+                            frame("", {.op = 0, .fin = false}) + frame("", {.op = 10});
+    std::string_view in = all;
+    const auto take = [&] {
+        const auto now = reader.take(in);
+        in.remove_prefix(now.taken);
+        return now.what;
+    };
+    CHECK(take() == found::piece);
+    CHECK(reader.content() == "ab");
+    reader.forget_content();
+    CHECK(take() == found::control);
+    CHECK(reader.control_op() == opcode::ping);
+    CHECK(take() == found::control); // of no content there is no piece
+    CHECK(reader.control_op() == opcode::pong);
+    CHECK(in.empty());
+}
+
 constexpr made more{.fin = false};
 constexpr made goes_on{.op = 0, .fin = false};
 constexpr made last{.op = 0};

@@ -13,6 +13,7 @@
 #include <rota/io/outbox.hpp>
 #include <rota/when_all.hpp>
 #include <rota/with_timeout.hpp>
+#include <rota/yield.hpp>
 
 #include "peer.hpp"
 
@@ -194,6 +195,8 @@ TEST_CASE("the server closes, and waits for the answer") {
         const peer one(s.address());
         one.send(frame("throw"));
         CHECK(one.gets(answer_close(1011)));
+        one.send(close_frame(1011));
+        CHECK(one.read_all() == "<end>"); // it has been told all
     }
     const peer mute(s.address()); // never answers
     mute.send(frame("x"));
@@ -245,6 +248,56 @@ TEST_CASE("pieces as they come, and deadlines that lose nothing") {
     CHECK(one.read_all() == answer_close(1000) + "<end>");
 }
 
+TEST_CASE("a piece waits neither for what stands behind it nor for more") {
+    io::context ctx(two_workers());
+    running s(ctx, only([](websocket ws) -> task<void> {
+                  const auto first = co_await ws.read_piece();
+                  CHECK((first && first->data == "ab" && !first->last));
+                  co_await ws.send_text("seen");
+                  bool late = false;
+                  try {
+                      (void)co_await ws.read(std::chrono::steady_clock::now() + 20ms);
+                  } catch (const timed_out&) {
+                      late = true;
+                  }
+                  CHECK(late);
+                  const auto second = co_await ws.read_piece(); // which that has left
+                  CHECK((second && second->data == "cd" && !second->last));
+                  co_await ws.send_text("seen, too");
+                  CHECK(!co_await ws.read());
+              }));
+    const peer one(s.address());
+    one.send(frame("ab", {.fin = false}) + frame("p", {.op = 9}) +
+             frame("cd", {.op = 0, .fin = false}));
+    CHECK(one.gets(answer(1, "seen") + answer(10, "p") + answer(1, "seen, too")));
+    one.send(close_frame(1000));
+    CHECK(one.read_all() == answer_close(1000) + "<end>");
+}
+
+TEST_CASE("a message that is cut is the end of the conversation") {
+    io::context ctx(two_workers());
+    std::atomic<int> code{0};
+    running s(ctx, only([&](websocket ws) -> task<void> {
+                  const std::string big(32'000'000, 'x');
+                  bool late = false;
+                  try {
+                      co_await ws.send_binary(big, std::chrono::steady_clock::now() + 20ms);
+                  } catch (const timed_out&) {
+                      late = true;
+                  }
+                  CHECK(late);
+                  CHECK(ws.is_closing());
+                  CHECK_THROWS_AS(co_await ws.send_text("behind it"), std::system_error);
+                  CHECK(!co_await ws.read());
+                  code = ws.close_code();
+              }));
+    const peer deaf(s.address());
+    while (code == 0)
+        std::this_thread::yield();
+    CHECK(code == 1006);
+    CHECK(deaf.read_all().ends_with("<error>"));
+}
+
 TEST_CASE("a client that is silent gets a ping, and is gone if it stays so") {
     io::context ctx(two_workers());
     websocket_options options;
@@ -280,6 +333,30 @@ TEST_CASE("a drain says 1001", "[server]") {
     s.drain_and_join();
 }
 
+TEST_CASE("a drain lets a message end that is being sent", "[server]") {
+    io::context ctx(two_workers(each_layout()));
+    io::outbox* outbox = nullptr;
+    std::atomic<bool> ready{false};
+    running s(ctx, only([&](websocket ws) -> task<void> {
+                  io::outbox out({.bytes_max = 100'000'000});
+                  outbox = &out;
+                  ready = true;
+                  task<void> body = echo(ws);
+                  co_await ws.serve(out, std::move(body));
+              }));
+    const peer one(s.address());
+    while (!ready)
+        std::this_thread::yield();
+    const std::string big(16'000'000, 'x'); // more than the kernel takes
+    CHECK(outbox->try_send(websocket::binary_frame(big)));
+    const std::string message = answer(2, big);
+    CHECK(one.read_just_to(message.substr(0, 11)) == message.substr(0, 11)); // it has begun
+    (*s).drain();
+    CHECK(one.gets(message.substr(11) + answer_close(1001, "the server is about to end")));
+    one.send(close_frame(1001));
+    CHECK(one.read_all() == "<end>");
+}
+
 TEST_CASE("messages of others, each encoded once", "[server]") {
     io::context ctx(two_workers());
     io::outbox* outbox = nullptr;
@@ -313,6 +390,86 @@ TEST_CASE("messages of others, each encoded once", "[server]") {
     while (outbox->try_send(message))
         std::this_thread::yield();
     CHECK(deaf.read_all().ends_with("<error>"));
+}
+
+/// Another stream, before which `first` comes, and `again` so many times: no wait ever begins.
+class flooded_stream final : public io::stream {
+public:
+    flooded_stream(io::stream& below, const std::string& first, const std::string& again,
+                   std::atomic<int>& times)
+        : below_(below), bytes_(first + again), first_(first.size()), times_(times) {}
+
+    [[nodiscard]] std::string_view buffered() const noexcept override {
+        return times_ > 0 ? std::string_view(bytes_).substr(at_) : below_.buffered();
+    }
+    void consume(std::size_t bytes) noexcept override {
+        if (times_ > 0)
+            at_ += bytes;
+        else
+            below_.consume(bytes);
+    }
+    task<bool> fill(io::deadline until) override {
+        if (times_ <= 0)
+            co_return co_await below_.fill(until);
+        co_await yield();
+        at_ = first_;
+        --times_;
+        co_return true;
+    }
+    task<bool> fill_more(io::deadline until) override { return fill(until); }
+    [[nodiscard]] bool peer_closed() const noexcept override { return below_.peer_closed(); }
+    task<void> write(std::string_view bytes, io::deadline until) override {
+        return below_.write(bytes, until);
+    }
+    task<void> write_owned(std::string bytes, io::deadline until) override {
+        return below_.write_owned(std::move(bytes), until);
+    }
+    bool try_write(std::string_view bytes) override { return below_.try_write(bytes); }
+    task<void> flush(io::deadline until) override { return below_.flush(until); }
+    void shutdown_write() noexcept override { below_.shutdown_write(); }
+    void abort() noexcept override { below_.abort(); }
+
+private:
+    io::stream& below_;
+    const std::string bytes_;
+    const std::size_t first_;
+    std::atomic<int>& times_;
+    std::size_t at_ = 0;
+};
+
+TEST_CASE("times are kept, however much comes") {
+    io::context ctx(two_workers());
+    const int op = GENERATE(10, 0); // fragments of a message without end
+    const std::string first = op == 0 ? frame("", {.fin = false}) : "";
+    const std::string again = frame("", {.op = op, .fin = op != 0});
+    std::atomic<int> times{2'000'000};
+    websocket_options options;
+    options.close_within = 5ms;
+    const websocket_handler serve = [&](websocket ws) -> task<void> {
+        bool late = false;
+        try {
+            (void)co_await ws.read(std::chrono::steady_clock::now() + 5ms);
+        } catch (const timed_out&) {
+            late = true;
+        }
+        CHECK(late);
+        CHECK(times > 0);
+        co_await ws.close();
+        CHECK(!co_await ws.read());
+        CHECK(times > 0);
+    };
+    router made;
+    made.get("/", [&] {
+        return response::upgrade("websocket", [&](takeover& client) -> task<void> {
+            flooded_stream flooded(client, first, again, times);
+            websocket_terms terms;
+            co_await serve_websocket(&flooded, std::move(terms), client.draining(), &options,
+                                     &serve);
+        });
+    });
+    running s(ctx, std::move(made));
+    const peer one(s.address());
+    CHECK(one.read_all() == answer_close(1000) + "<end>");
 }
 
 TEST_CASE("the stream below may be any", "[server]") {

@@ -43,7 +43,7 @@ struct websocket_message {
 /// It answers pings and the closing handshake by itself, and sends pings to a client that is
 /// silent, all of it while something waits in read(): so that is called again and again. Once the
 /// conversation is over, by whichever side, read() returns nothing, and close_code() tells how;
-/// when the function returns it is closed (1000), and 1011 if it throws.
+/// when the function returns it is closed (1000), and 1011 if it throws, which is reported.
 ///
 /// A handle: copies are the same WebSocket. Valid until the function has returned; for that
 /// function and its children on the same worker (task_group). One of them at a time reads; any
@@ -71,8 +71,9 @@ public:
 
     /// Sends a message as io::stream::write() does: it ends as soon as it is queued, and waits
     /// while more than the high-water mark is. Throws timed_out when `until` passes first, with
-    /// nothing sent, unless it is above 64 KiB: then it may have been cut, and the client is reset.
-    /// Throws std::system_error (EPIPE) once the WebSocket is closing, and what the stream throws.
+    /// nothing sent, unless it is above 64 KiB: then it may have been cut, so the client is reset,
+    /// and the conversation is over (1006), as if a wait for it is cancelled. Throws
+    /// std::system_error (EPIPE) once the WebSocket is closing, and what the stream throws.
     task<void> send(websocket_message message, io::deadline until = {});
     /// The same. `text` is UTF-8, or std::invalid_argument is thrown. What is sent outlives the
     /// task.
@@ -166,8 +167,9 @@ struct websocket_options {
 
 /// A handler for router::get() that makes WebSockets of requests: what asks for none gets 426, a
 /// handshake that is wrong 400 or 426 (RFC 6455 sections 4.2 and 4.4), a page of another origin
-/// 403. Throws std::invalid_argument for options out of range, subprotocols that are no tokens, and
-/// origins that are none (is_origin()).
+/// 403. Over HTTP/2, which has no 426, it is a 400, and a 501 for an extended CONNECT that asks for
+/// another protocol. Throws std::invalid_argument for options out of range, subprotocols that are
+/// no tokens, and origins that are none (is_origin()).
 [[nodiscard]] handler serve_websockets(websocket_handler serve, websocket_options options = {});
 
 /// The same for one request, within a handler: for what depends on the request, which is gone when
