@@ -67,8 +67,12 @@ struct guest {
 };
 
 task<void> listen_to(http::websocket client, guest* me) {
-    while (const auto message = co_await client.read())
-        me->say(http::websocket::text_frame(message->data)); // encoded once for all
+    while (const auto message = co_await client.read()) {
+        if (message->text)
+            me->say(http::websocket::text_frame(message->data)); // encoded once for all
+        else
+            co_await client.close(1003, "a chat is text"); // RFC 6455 section 7.4.1
+    }
 }
 
 task<void> talk(room* lobby, http::websocket client) {
