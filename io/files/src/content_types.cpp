@@ -81,6 +81,13 @@ constexpr std::array<known_type, 64> known{{
     {"zst", "application/zstd"},
 }};
 
+/// What is gzip, though its type (and that in mime.types(5)) is of what is inside.
+constexpr std::array<known_type, 3> zipped{{
+    {"svgz", "image/svg+xml"},
+    {"x3dvz", "model/x3d-vrml"},
+    {"x3dz", "model/x3d+xml"},
+}};
+
 constexpr std::string_view unknown_type = "application/octet-stream";
 constexpr std::size_t types_file_bytes_max = 1'048'576;
 
@@ -88,6 +95,13 @@ std::string lower(std::string_view text) {
     std::string result(text);
     std::ranges::transform(result, result.begin(), fields::to_lower);
     return result;
+}
+
+/// What is behind the last dot of its name, in lower case.
+std::string extension_of(std::string_view path) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    const std::size_t dot = name.rfind('.');
+    return dot == std::string_view::npos || dot == 0 ? std::string() : lower(name.substr(dot + 1));
 }
 
 /// Takes the next word off `line`.
@@ -109,6 +123,8 @@ content_types::content_types(const std::vector<std::pair<std::string, std::strin
         add(extension, type);
     }
     for (const auto& [extension, type] : known)
+        add(extension, type);
+    for (const auto& [extension, type] : zipped)
         add(extension, type);
     if (!types_file.empty())
         read_file(types_file);
@@ -138,12 +154,13 @@ void content_types::read_file(const std::string& path) {
 }
 
 std::string_view content_types::of(std::string_view path) const {
-    const std::string_view name = path.substr(path.rfind('/') + 1);
-    const std::size_t dot = name.rfind('.');
-    if (dot == std::string_view::npos || dot == 0)
-        return unknown_type;
-    const auto found = types_.find(lower(name.substr(dot + 1)));
+    const auto found = types_.find(extension_of(path));
     return found != types_.end() ? std::string_view(found->second) : unknown_type;
+}
+
+std::string_view content_types::coding_of(std::string_view path) const {
+    const auto found = std::ranges::find(zipped, extension_of(path), &known_type::first);
+    return found != zipped.end() && of(path) == found->second ? "gzip" : "";
 }
 
 } // namespace rota::http

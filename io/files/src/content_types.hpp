@@ -22,6 +22,9 @@ public:
     /// As it stands in Content-Type: "text/css; charset=utf-8"; application/octet-stream for a name
     /// that says nothing. Lives as long as this.
     [[nodiscard]] std::string_view of(std::string_view path) const;
+    /// What stands in Content-Encoding, where of() is the type of what is inside: "gzip" for
+    /// "a.svgz"; empty for all others. Static.
+    [[nodiscard]] std::string_view coding_of(std::string_view path) const;
 
 private:
     void add(std::string_view extension, std::string_view type);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -49,15 +50,15 @@ bool is_shortage(int error) noexcept {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
 }
 
-/// What there is no answer for: see the errors of open(2).
-[[noreturn]] void refuse(int error) {
+/// Why there is no answer: see the errors of open(2).
+http_error refusal_of(int error) {
     if (is_shortage(error))
-        throw http_error(503, "no more files can be opened now");
+        return {503, "no more files can be opened now"};
     if (error == EACCES || error == EPERM)
-        throw http_error(403, "");
+        return {403, ""};
     if (error == EIO || error == EOVERFLOW || error == ESTALE)
-        throw http_error(500, "the file cannot be read");
-    throw http_error(404, "");
+        return {500, "the file cannot be read"};
+    return {404, ""};
 }
 
 /// Up to behind the character that begins at `at`.
@@ -122,6 +123,18 @@ std::chrono::sys_seconds modified_at(const io::file_facts& facts) {
     const auto now = system_clock::from_time_t(std::time(nullptr));
     return std::min(std::chrono::floor<std::chrono::seconds>(at),
                     std::chrono::floor<std::chrono::seconds>(now));
+}
+
+/// Whether a sibling that was last written to at `sibling_ns` is no older than what was at
+/// `plain_ns`, as far as its time says: what gives it the file's cuts that, brotli to the second,
+/// others to the microsecond or millisecond.
+bool is_as_new(std::int64_t sibling_ns, std::int64_t plain_ns) noexcept {
+    constexpr std::int64_t millisecond = 1'000'000;
+    constexpr std::int64_t second = 1'000'000'000;
+    const std::uint64_t precision = sibling_ns % second == 0 ? second : millisecond;
+    const auto ahead =
+        static_cast<std::uint64_t>(plain_ns) - static_cast<std::uint64_t>(sibling_ns);
+    return sibling_ns >= plain_ns || ahead < precision;
 }
 
 bool is_same(const struct stat& found, const io::file_facts& facts) noexcept {
@@ -223,18 +236,21 @@ site::finding site::open_once(const std::string& path) const {
         return {.what = what, .file = {}, .error = error};
     }
     found->type = types_.of(path);
-    for (std::size_t i = 0; options_.precompressed && i < sibling_kinds.size(); ++i) {
+    const std::string_view coding = types_.coding_of(path);
+    const bool may_have_siblings = options_.precompressed && coding.empty();
+    for (std::size_t i = 0; may_have_siblings && i < sibling_kinds.size(); ++i) {
         site_file::sibling& sibling = found->siblings[i];
         const std::string beside = path + std::string(sibling_kinds[i].ending);
         const int error = open_regular(beside, sibling.of);
         if (is_shortage(error))
             return {.what = finding::kind::nothing, .file = {}, .error = error};
         sibling.there = error == 0;
-        sibling.fits =
-            sibling.there && sibling.of.facts.modified_ns >= found->plain.facts.modified_ns;
+        // No bytes are nothing in any coding: it is being made, or that has failed.
+        sibling.fits = sibling.there && sibling.of.facts.size != 0 &&
+                       is_as_new(sibling.of.facts.modified_ns, found->plain.facts.modified_ns);
         found->has_siblings = found->has_siblings || sibling.fits;
     }
-    describe(found->plain, path, "", found->has_siblings);
+    describe(found->plain, path, coding, found->has_siblings);
     for (std::size_t i = 0; i < sibling_kinds.size(); ++i) {
         if (!found->siblings[i].fits)
             continue;
@@ -271,15 +287,20 @@ bool site::confirms(const std::string& path, const site_file& file) const {
     const auto is_there = [this](const std::string& at, const io::file_facts* as) {
         const descriptor there(root_.open(at, O_PATH, directory::effort::only_cached));
         if (there.get() < 0)
-            return as == nullptr && there.get() == -ENOENT;
+            return as == nullptr && there.get() != -EAGAIN && !is_shortage(-there.get());
         struct stat found {};
-        return as != nullptr && ::fstat(there.get(), &found) == 0 && is_same(found, *as);
+        if (::fstat(there.get(), &found) != 0)
+            return false;
+        return as != nullptr ? is_same(found, *as) : !S_ISREG(found.st_mode);
     };
     if (!is_there(path, &file.plain.facts))
         return false;
-    for (std::size_t i = 0; options_.precompressed && i < sibling_kinds.size(); ++i) {
+    const bool may_have_siblings = options_.precompressed && types_.coding_of(path).empty();
+    for (std::size_t i = 0; may_have_siblings && i < sibling_kinds.size(); ++i) {
         const site_file::sibling& sibling = file.siblings[i];
         const std::string beside = path + std::string(sibling_kinds[i].ending);
+        if (beside.size() - (beside.rfind('/') + 1) > NAME_MAX) // of which nothing is remembered
+            continue;
         if (!is_there(beside, sibling.there ? &sibling.of.facts : nullptr))
             return false;
         if (sibling.there && !sibling.fits && !is_as_found(sibling.of))
@@ -345,23 +366,25 @@ task<response> site::answer(request* asked, std::string_view path) {
             cache_.drop(name);
             file = co_await find_file(&name, &other);
             if (!file)
-                refuse(other.error);
+                throw refusal_of(other.error);
             chosen = &choose_representation(*asked, *file);
         }
         co_return file_answer(*asked, *chosen, file->type);
     }
     if (other.what == finding::kind::directory && !slash)
         co_return slash_answer(*asked);
-    if (slash && options_.listing && other.error == ENOENT) {
+    const http_error refusal = refusal_of(other.error);
+    if (slash && options_.listing &&
+        refusal.status() == 404) { // no index, whatever else has its name
         name.resize(path.size());
         co_return co_await answer_directory(asked, &name);
     }
-    refuse(other.error);
+    throw refusal;
 }
 
 task<response> site::answer_directory(const request* asked, const std::string* path) {
     if (!options_.listing)
-        refuse(ENOENT);
+        throw refusal_of(ENOENT);
     int error = 0;
     const std::string_view shown = asked->path();
     auto make = [this, path, shown, &error]() -> std::string {
@@ -377,7 +400,7 @@ task<response> site::answer_directory(const request* asked, const std::string* p
     };
     std::string page = co_await blocking(std::ref(make));
     if (error != 0)
-        refuse(error);
+        throw refusal_of(error);
     response answer = response::html(std::move(page));
     answer.headers().append_trusted("X-Content-Type-Options: nosniff\r\n");
     co_return answer;

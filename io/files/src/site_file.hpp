@@ -24,7 +24,7 @@ struct representation {
     std::string stays;   ///< the fields that a 304 has, too, as lines
     std::string fields;  ///< the others
     bool settled = true; ///< a write would show in the facts; if not, the tag is a weak one
-    bool coded = false;  ///< it stands beside the file
+    bool coded = false;  ///< it has a Content-Encoding
     bool varies = false; ///< which one is sent depends on the codings that are accepted
 
     [[nodiscard]] io::file_slice whole() const { return {file, facts, 0, facts.size}; }
@@ -46,7 +46,7 @@ inline constexpr std::array<sibling_kind, 3> sibling_kinds{{
 struct site_file {
     struct sibling {
         bool there = false; ///< it is a regular file
-        bool fits = false;  ///< and not older
+        bool fits = false;  ///< and neither older nor empty
         representation of;
     };
 

@@ -19,6 +19,11 @@ TEST_CASE("what is behind the last dot says the type, and text is UTF-8") {
     CHECK(types.of("a.svg") == "image/svg+xml");
     CHECK(types.of("a.wasm") == "application/wasm");
     CHECK(types.of("a.tar.gz") == "application/gzip");
+    CHECK(types.of("a.svgz") == "image/svg+xml");
+    CHECK(types.coding_of("b/a.SVGZ") == "gzip");
+    for (std::string_view path : {"a.svg", "a.gz", "svgz", ".svgz"})
+        CHECK(types.coding_of(path).empty());
+    CHECK(content_types({{"svgz", "application/gzip"}}, "").coding_of("a.svgz").empty());
     for (std::string_view path : {"a", "a.", "a.html/b", ".html", "a/.html", "a.nothing"})
         CHECK(types.of(path) == "application/octet-stream");
 }

@@ -74,6 +74,14 @@ TEST_CASE("a directory shows what is in it, if it may") {
     CHECK(r.body.find("hidden") == std::string::npos);
     CHECK(client.get("/none/").status == 404);
     CHECK(client.get("/sub/.hidden/").status == 404);
+    files.make_directory("odd/index.html");
+    files.put("odd/shown", "");
+    files.make_directory("out");
+    files.put_outside("index.html", "elsewhere");
+    files.link("../../index.html", "out/index.html");
+    CHECK(client.get("/odd/").body.find("shown") != std::string::npos); // has no index
+    CHECK(client.get("/out/").status == 200);
+    CHECK(file_client(files).get("/odd/").status == 404);
     file_client no_index(files, {.index = "", .listing = true});
     CHECK(no_index.get("/").body.find("index.html") != std::string::npos);
     CHECK(file_client(files, {.index = ""}).get("/").status == 404);

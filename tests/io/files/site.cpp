@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include <catch2/catch_test_macros.hpp>
 #include <sched.h>
@@ -110,6 +111,55 @@ TEST_CASE("what stands beside a file may be as far in the future") {
     CHECK(s.open("a").file->siblings[2].fits);
 }
 
+TEST_CASE("the time of a sibling may be cut") {
+    const test::tree files;
+    files.put("a", "plain");
+    files.put("a.gz", "gzipped");
+    site s(files.root(), quiet());
+    const auto fits = [&] { return s.open("a").file->siblings[2].fits; };
+    files.set_time("a", 2'000, 500'700'000);
+    for (const auto& [second, ns, expected] :
+         {std::tuple(2'000, 0L, true), std::tuple(1'999, 0L, false),
+          std::tuple(1'999, 999'999'999L, false), std::tuple(2'000, 499'000'000L, false),
+          std::tuple(2'000, 499'700'000L, false), std::tuple(2'000, 500'000'000L, true),
+          std::tuple(2'000, 500'699'000L, true), std::tuple(2'000, 500'700'000L, true),
+          std::tuple(2'001, 0L, true)}) {
+        files.set_time("a.gz", second, ns);
+        CAPTURE(second, ns);
+        CHECK(fits() == expected);
+    }
+    files.set_time("a", -1, 500'000'000);
+    files.set_time("a.gz", -1);
+    CHECK(fits());
+    files.set_time("a.gz", -2);
+    CHECK_FALSE(fits());
+}
+
+TEST_CASE("a sibling without bytes is none") {
+    const test::tree files;
+    files.put("a", "plain");
+    files.put("a.gz", "");
+    site s(files.root(), quiet());
+    const site_file_ptr file = s.open("a").file;
+    CHECK_FALSE(file->siblings[2].fits);
+    CHECK_FALSE(file->has_siblings);
+    files.put("a.gz", "gzipped"); // in its place
+    CHECK_FALSE(s.confirms("a", *file));
+    CHECK(s.open("a").file->siblings[2].fits);
+}
+
+TEST_CASE("what is gzip by its name is that, and nothing beside it is looked for") {
+    const test::tree files;
+    files.put("a.svgz", "gzipped");
+    files.put("a.svgz.gz", "gzipped twice");
+    site s(files.root(), quiet());
+    const site_file_ptr file = s.open("a.svgz").file;
+    CHECK(file->type == "image/svg+xml");
+    CHECK(file->plain.coded);
+    CHECK(file->plain.fields.contains("\r\nContent-Encoding: gzip\r\n"));
+    CHECK_FALSE(file->has_siblings);
+}
+
 TEST_CASE("what is no regular file is not there") {
     const test::tree files;
     files.make_directory("sub");
@@ -152,6 +202,23 @@ TEST_CASE("what has been found is confirmed until something takes its place") {
     file = found();
     CHECK(s.confirms("a", *file) == can_tell);
     files.remove("a");
+    CHECK_FALSE(s.confirms("a", *file));
+}
+
+TEST_CASE("that no sibling can be there is confirmed, too") {
+    const test::tree files;
+    const std::string longest(255, 'x'); // with an ending it is no name
+    files.put(longest, "plain");
+    files.put("a", "plain");
+    files.make_directory("a.gz");
+    site s(files.root(), quiet());
+    files.put("b", "plain");
+    const bool can_tell = s.confirms("b", *s.open("b").file);
+    for (const std::string& path : {longest, std::string("a")})
+        CHECK(s.confirms(path, *s.open(path).file) == can_tell);
+    const site_file_ptr file = s.open("a").file;
+    files.remove("a.gz");
+    files.put("a.gz", "zipped");
     CHECK_FALSE(s.confirms("a", *file));
 }
 
