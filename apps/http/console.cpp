@@ -157,14 +157,19 @@ struct guarded_files {
             const console_file& page = find(all, "index.html");
             return req.version_major() == 2 ? serve_by_http2(page, req) : serve(page, req);
         }
-        if (refused->status != 401 || !is_navigation(req))
+        if (refused->status != 401)
             return guard::answer(*refused, {});
-        const error_page shown = [this](int status, std::string_view) {
-            response asking = response::fixed(find(all, "index.html").content, html);
-            asking.header("Cache-Control", "no-store").header("Vary", "Accept").status(status);
-            return with_policy(std::move(asking));
-        };
-        return guard::answer(*refused, shown);
+        error_page shown;
+        if (is_navigation(req)) {
+            shown = [this](int status, std::string_view) {
+                response asking = response::fixed(find(all, "index.html").content, html);
+                asking.header("Cache-Control", "no-store").status(status);
+                return with_policy(std::move(asking));
+            };
+        }
+        response answer = guard::answer(*refused, shown);
+        answer.header("Vary", "Accept");
+        return answer;
     }
 
     [[nodiscard]] response other_method(const request& req) const {

@@ -133,6 +133,9 @@ def test_tokens(program, options):
             refused_all(s, 401, GUARDED)
             refused_all(s, 401, GUARDED, Authorization="Bearer wrong")
             refused_all(s, 401, GUARDED, Authorization="Basic Zmlyc3Q=")
+            for accept in ("text/html", "*/*"):  # which of two contents it has
+                answer = s.get("/", headers={"Accept": accept})
+                check("Accept" in answer.headers["Vary"].split(", "), answer.headers)
             equal(s.request("POST", "/v1/queues/q/jobs", b'{"payload":1}').status, 401)
             for path in OPEN:
                 check(s.get(path).status in (200, 404), path)
