@@ -1,7 +1,7 @@
 // A small static site: files, precompressed siblings or compression as they are asked for, and how
 // long browsers may keep what. What is named after its content (assets/) never changes; the pages
-// are asked for each time, and are mostly 304. All answers tell browsers to be careful, and each
-// request is a line of the access log.
+// are asked for each time, and are mostly 304. All answers but those to requests that could not be
+// read tell browsers to be careful, and each request is a line of the access log.
 //
 //     site DIRECTORY [ADDRESS [LOG]]
 
@@ -19,6 +19,11 @@
 
 using namespace rota;
 
+http::response error_page(int status, std::string_view reason) {
+    return http::response::html("<!doctype html><title>" + std::to_string(status) + "</title><p>" +
+                                std::string(reason) + "\n");
+}
+
 int main(int argc, char** argv) {
     if (argc < 2) {
         std::fputs("usage: site DIRECTORY [ADDRESS [LOG]]\n", stderr);
@@ -30,12 +35,9 @@ int main(int argc, char** argv) {
                                  {"*", "no-cache"}};
         http::router routes;
         routes.use(http::security_headers());
-        routes.use(http::coding());
+        routes.use(http::coding({}, error_page));
         routes.mount("", http::files(argv[1], std::move(options)));
-        routes.error([](int status, std::string_view reason) {
-            return http::response::html("<!doctype html><title>" + std::to_string(status) +
-                                        "</title><p>" + std::string(reason) + "\n");
-        });
+        routes.error(error_page);
         http::server_options serving{.listen = {argc > 2 ? argv[2] : "127.0.0.1:8080"}};
         if (argc > 3) {
             auto log =

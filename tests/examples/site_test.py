@@ -45,6 +45,8 @@ def main():
             status, fields = ask(base + "/long.txt", "-H", "Accept-Encoding: gzip")
             equal((status, fields["content-encoding"], fields["vary"]),
                   (200, "gzip", "Accept-Encoding"))
+            refused = ask(base + "/long.txt", "-H", "Accept-Encoding: identity;q=0, *;q=0")
+            equal((refused[0], refused[1]["content-type"]), (406, "text/html; charset=utf-8"))
             for path in ("/", "/none", "/long.txt"):
                 fields = ask(base + path)[1]
                 equal(fields["x-content-type-options"], "nosniff")
