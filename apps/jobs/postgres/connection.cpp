@@ -23,7 +23,7 @@ namespace jobs {
 namespace {
 
 /// How often one that waits looks whether it still is to.
-constexpr std::chrono::seconds look_every{1};
+constexpr std::chrono::seconds look_again_every{1};
 
 struct free_options {
     void operator()(PQconninfoOption* o) const noexcept { PQconninfoFree(o); }
@@ -148,7 +148,7 @@ rota::task<void> postgres_connection::wait_for_socket(std::uint32_t events,
     rota::routine& self = co_await rota::current_routine;
     std::string why;
     do {
-        const auto next_look = std::min(until, self.home().now() + look_every);
+        const auto next_look = std::min(until, self.home().now() + look_again_every);
         try {
             (void)co_await rota::io::wait_fd(on_, PQsocket(handle_.get()), events, next_look);
             co_return;
