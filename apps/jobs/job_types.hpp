@@ -191,8 +191,9 @@ enum class removal : std::uint8_t { removed, unknown, in_progress };
 inline constexpr std::size_t removed_at_once = 500;
 struct removed_queue {
     removal outcome = removal::removed;
-    bool more = false;    ///< there are jobs left: to be called again
-    std::size_t jobs = 0; ///< that were removed now; 0 with more: others have them in hand
+    bool more = false;       ///< there are jobs left: to be called again
+    std::size_t jobs = 0;    ///< that were removed now; 0 with more: others have them in hand
+    std::uint64_t queue = 0; ///< its number, by which the next slice knows it
 };
 
 enum class dead_action : std::uint8_t { revive, remove };
@@ -205,12 +206,14 @@ struct dead_request {
     /// Without ids: where to go on, and how many are looked at, whether it applies to them or not.
     position after{};
     std::size_t limit = 500;
+    std::uint64_t queue = 0; ///< what the slice before has told; 0: this is the first
 };
 struct dead_result {
     std::uint64_t done = 0;
     std::uint64_t duplicates = 0; ///< stay dead: their keys are there again
     position after{};             ///< the last that was looked at
     bool more = false;            ///< behind that
+    std::uint64_t queue = 0;      ///< its number, by which the next slice knows it
 };
 
 enum class change_kind : std::uint8_t {

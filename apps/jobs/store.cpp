@@ -219,8 +219,9 @@ rota::task<revive_result> store::retry_dead(std::string queue, std::uint64_t id,
     return perform(operations::retry_dead{std::move(queue), id, now});
 }
 
-rota::task<removed_queue> store::remove_queue(std::string queue, bool forced, time_ms now) {
-    return perform(operations::remove_queue{std::move(queue), forced, now});
+rota::task<removed_queue> store::remove_queue(std::string queue, bool forced, time_ms now,
+                                              std::uint64_t number) {
+    return perform(operations::remove_queue{std::move(queue), number, forced, now});
 }
 
 rota::task<dead_result> store::settle_dead(std::string queue, dead_request what, time_ms now) {

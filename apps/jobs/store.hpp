@@ -101,18 +101,21 @@ public:
     rota::task<bool> pause(std::string queue, bool paused, time_ms now);
     /// Removes everything that is not in progress; how many jobs that were. The one call that is
     /// many steps, so that others need not wait for all of it: each removes some, and is in force
-    /// whatever becomes of the next. What is added meanwhile stays, but where ids are drawn before
-    /// jobs are there (PostgreSQL): what others were adding as it began may go or stay. What is
-    /// given back meanwhile may go or stay. Is told of at its end.
+    /// whatever becomes of the next. What is added meanwhile stays, and so does a queue that has
+    /// been made anew meanwhile; but where ids are drawn before jobs are there (PostgreSQL), what
+    /// others were adding as it began may go or stay. What is given back meanwhile may go or stay.
+    /// Is told of at its end.
     rota::task<std::uint64_t> purge(std::string queue, time_ms now);
     /// Puts a dead job back to its place, as if it had never been tried.
     rota::task<revive_result> retry_dead(std::string queue, std::uint64_t id, time_ms now);
     /// Removes a slice of what a queue holds, and the queue with its settings once it holds
     /// nothing. From the first slice on it is paused. Refused while jobs are in progress, unless it
-    /// is `forced`: their leases are lost then.
-    rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now);
+    /// is `forced`: their leases are lost then. `number`: what the slice before has told, so that a
+    /// queue that has been made anew meanwhile stays; 0 for the first.
+    rota::task<removed_queue> remove_queue(std::string queue, bool forced, time_ms now,
+                                           std::uint64_t number = 0);
     /// A slice of the dead, revived as by retry_dead() or removed; the caller asks for the next
-    /// one.
+    /// one, with the number of the queue: of one that has been made anew meanwhile there is none.
     rota::task<dead_result> settle_dead(std::string queue, dead_request what, time_ms now);
 
 protected:

@@ -40,8 +40,9 @@ task<void> settle_slices(service* s, std::string queue, dead_request what, dead_
             co_await s->backing().settle_dead(queue, std::move(slice), s->now());
         sum->done += result.done;
         sum->duplicates += result.duplicates;
-        sum->more = result.more || !ids.empty();
+        sum->more = result.queue != 0 && (result.more || !ids.empty()); // 0: it is gone
         what.after = result.after;
+        what.queue = result.queue;
         co_await rota::yield();
     } while (sum->more);
 }

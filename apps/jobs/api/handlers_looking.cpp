@@ -113,9 +113,10 @@ task<response> remove_queue(service* s, request* req) {
         throw problem(400, "invalid_request", "force has to be true or false");
     constexpr std::chrono::milliseconds longest_pause{500};
     std::chrono::milliseconds pause{10};
+    std::uint64_t number = 0;
     for (bool more = true; more;) {
         const removed_queue result =
-            co_await s->backing().remove_queue(name, forced == "true", s->now());
+            co_await s->backing().remove_queue(name, forced == "true", s->now(), number);
         if (result.outcome == removal::unknown)
             throw problem(404, "unknown_queue", "there is no queue of this name");
         if (result.outcome == removal::in_progress) {
@@ -123,6 +124,7 @@ task<response> remove_queue(service* s, request* req) {
                           "jobs of this queue are in progress: ?force=true removes them, too");
         }
         more = result.more;
+        number = result.queue;
         if (more && result.jobs == 0) { // others have what is left in hand
             co_await rota::sleep_for(pause);
             pause = std::min(2 * pause, longest_pause);

@@ -29,7 +29,6 @@ void ledger::reload() {
     by_number_.clear();
     changes_.clear();
     dirty_.clear();
-    next_number_ = 1;
     next_due_ = 0;
     for (queue_row& row : rows_.queues()) {
         next_number_ = std::max(next_number_, row.number % table::queue_number_max + 1);
@@ -69,6 +68,8 @@ queue_row* ledger::open_queue(const std::string& name) {
         next_number_ = next_number_ % table::queue_number_max + 1;
     queue_row row;
     row.number = next_number_;
+    // What goes on in steps tells by it whether the queue is still the one that it began with.
+    next_number_ = next_number_ % table::queue_number_max + 1;
     row.name = std::make_shared<const std::string>(name);
     queue_row& kept = queues_.emplace(name, std::move(row)).first->second;
     by_number_.emplace(kept.number, &kept);

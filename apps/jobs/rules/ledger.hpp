@@ -21,7 +21,8 @@ namespace jobs {
 struct purge_progress {
     job_state state = job_state::queued;
     position after{};
-    std::uint64_t before = 0; ///< jobs with smaller ids only; 0: to be found out by the first step
+    std::uint64_t queue = 0;  ///< of its number only; 0: to be found out by the first step
+    std::uint64_t before = 0; ///< jobs with smaller ids only; 0: the same
     std::uint64_t purged = 0; ///< so far
     bool done = false;
 };
@@ -59,7 +60,9 @@ public:
     /// One step: to be called until it is done.
     purge_progress purge(const std::string& queue, purge_progress so_far, time_ms now);
     revive_result retry_dead(const std::string& queue, std::uint64_t id, time_ms now);
-    removed_queue remove_queue(const std::string& queue, bool forced, time_ms now);
+    /// `number`: what the slice before has told, or 0 for the first.
+    removed_queue remove_queue(const std::string& queue, std::uint64_t number, bool forced,
+                               time_ms now);
     dead_result settle_dead(const std::string& queue, const dead_request& what, time_ms now);
 
     /// Has no more jobs than that in hand at once where their number is not the caller's, and gives

@@ -162,9 +162,10 @@ bool ledger::pause(const std::string& queue, bool paused, time_ms now) {
 purge_progress ledger::purge(const std::string& queue, purge_progress so_far, time_ms now) {
     pass_time(now);
     queue_row* const row = find_queue(queue);
-    so_far.done = row == nullptr;
+    so_far.done = row == nullptr || (so_far.queue != 0 && so_far.queue != row->number);
     if (so_far.done)
         return so_far;
+    so_far.queue = row->number;
     if (so_far.before == 0)
         so_far.before = rows_.id_to_come(*row);
     for (std::size_t left = std::min(purged_at_once, done_max_); left != 0 && !so_far.done;)
@@ -245,9 +246,12 @@ void ledger::forget(std::uint64_t number) {
     by_number_.erase(number);
 }
 
-removed_queue ledger::remove_queue(const std::string& queue, bool forced, time_ms now) {
+removed_queue ledger::remove_queue(const std::string& queue, std::uint64_t number, bool forced,
+                                   time_ms now) {
     pass_time(now);
     queue_row* const row = find_queue(queue);
+    if (number != 0 && (row == nullptr || row->number != number))
+        return {removal::removed}; // by another; what has its name now is not what was meant
     if (row == nullptr)
         return {removal::unknown};
     if (!forced && row->counts.in_progress != 0)
@@ -263,10 +267,10 @@ removed_queue ledger::remove_queue(const std::string& queue, bool forced, time_m
             erase(*row, job, now);
         left -= slice.size();
         if (left == 0)
-            return {removal::removed, true, max};
+            return {removal::removed, true, max, row->number};
     }
     if (!rows_.may_erase_queue())
-        return {removal::removed, true, max - left};
+        return {removal::removed, true, max - left, row->number};
     note(change_kind::removed, *row, nullptr, now);
     forget(row->number);
     return {removal::removed, false, max - left};
@@ -290,8 +294,9 @@ dead_result ledger::settle_dead(const std::string& queue, const dead_request& wh
     pass_time(now);
     dead_result result;
     queue_row* const row = find_queue(queue);
-    if (row == nullptr)
+    if (row == nullptr || (what.queue != 0 && what.queue != row->number))
         return result;
+    result.queue = row->number;
     const std::vector<job_row> slice = dead_among(*row, what);
     result.more = !what.ids && slice.size() == std::min(what.limit, done_max_);
     for (const job_row& job : slice) {

@@ -138,9 +138,10 @@ struct retry_dead {
 
 struct remove_queue {
     std::string queue;
+    std::uint64_t number;
     bool forced;
     time_ms now;
-    auto run(ledger& on) { return on.remove_queue(queue, forced, now); }
+    auto run(ledger& on) { return on.remove_queue(queue, number, forced, now); }
 };
 
 struct settle_dead {

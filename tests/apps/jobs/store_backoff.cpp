@@ -163,7 +163,7 @@ TEST_CASE("a queue is removed with its jobs and settings") {
     const auto removed = [&d](bool forced = false) {
         removed_queue result{.more = true};
         while (result.more)
-            result = d.wait(d.store().remove_queue(d.queue, forced, d.now));
+            result = d.wait(d.store().remove_queue(d.queue, forced, d.now, result.queue));
         if (result.outcome == removal::removed)
             CHECK_FALSE(d.wait(d.store().describe(d.queue, d.now)));
         return result.outcome;
@@ -205,4 +205,48 @@ TEST_CASE("a queue is removed with its jobs and settings") {
     CHECK(d.add("queued").outcome == add_outcome::added);
     CHECK(d.counts().failures == 0);
     CHECK(d.counts().queued + d.counts().in_progress <= 2);
+}
+
+TEST_CASE("what goes on in slices leaves a queue that was made anew meanwhile") {
+    store_driver d(each_kind());
+    const auto fill = [&d] {
+        d.configure({.max_attempts = 1});
+        std::vector<new_job> many;
+        for (std::size_t i = 0; i <= removed_at_once; ++i)
+            many.push_back({std::to_string(i), "0"});
+        (void)d.wait(d.store().add(d.queue, std::move(many), std::nullopt, d.now));
+        for (int i = 0; i < 2; ++i)
+            d.retry(d.lease());
+    };
+    fill();
+    dead_request of_dead;
+    of_dead.action = dead_action::remove;
+    of_dead.limit = 1;
+    const dead_result first = d.wait(d.store().settle_dead(d.queue, of_dead, d.now));
+    CHECK(first.done == 1);
+    CHECK(first.more);
+    const removed_queue begun = d.wait(d.store().remove_queue(d.queue, false, d.now));
+    CHECK(begun.more);
+    CHECK(begun.queue == first.queue);
+    const auto by_another = [&d] { return d.wait(d.store().remove_queue(d.queue, true, d.now)); };
+    while (by_another().more) {
+    }
+    const auto ends = [&] {
+        of_dead.after = first.after;
+        of_dead.queue = first.queue;
+        const dead_result rest = d.wait(d.store().settle_dead(d.queue, of_dead, d.now));
+        CHECK(rest.done == 0);
+        CHECK_FALSE(rest.more);
+        const removed_queue result =
+            d.wait(d.store().remove_queue(d.queue, false, d.now, begun.queue));
+        CHECK(result.outcome == removal::removed);
+        CHECK_FALSE(result.more);
+        CHECK(result.jobs == 0);
+    };
+    ends();
+    fill();
+    ends();
+    CHECK(d.counts().queued == removed_at_once - 1);
+    CHECK(d.counts().dead == 2);
+    CHECK_FALSE(d.wait(d.store().describe(d.queue, d.now))->settings.paused);
 }

@@ -57,6 +57,25 @@ TEST_CASE("a purge is done in steps, and leaves what is added meanwhile") {
     CHECK(rules.describe("q", now)->counts.in_progress == 3);
 }
 
+TEST_CASE("a purge leaves a queue that was made anew meanwhile") {
+    memory_table rows;
+    ledger rules(rows, {});
+    (void)rules.add("another", some_jobs("a", 1, 0), std::nullopt, now);
+    (void)rules.add("q", some_jobs("a", 2 * purged_at_once, 0), std::nullopt, now);
+    purge_progress at = rules.purge("q", {}, now);
+    CHECK(at.purged == purged_at_once);
+    while (rules.remove_queue("q", 0, false, now).more) {
+    }
+    rules.flush();
+    rows.commit();
+    rules.reload(); // as after a step that has failed
+    (void)rules.add("q", some_jobs("new", purged_at_once, 0), std::nullopt, now);
+    while (!at.done)
+        at = rules.purge("q", at, now);
+    CHECK(at.purged == purged_at_once);
+    CHECK(rules.describe("q", now)->counts.queued == purged_at_once);
+}
+
 TEST_CASE("the oldest of a queue is looked for again when its queued jobs have changed") {
     memory_table rows;
     ledger rules(rows, {});
