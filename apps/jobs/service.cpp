@@ -16,13 +16,14 @@
 namespace jobs {
 namespace {
 
-using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 /// How many consumers one step of the store serves.
 constexpr std::size_t served_at_once = 256;
 /// After a store could not be used.
 constexpr time_ms until_tried_again_ms = 1'000;
+/// For what is due at a time of day.
+constexpr milliseconds waits_at_once{1'000};
 
 rota::task<void> note_end(rota::task<void> of, bool* ended, rota::linked_stop<2>* then) {
     co_await std::move(of);
@@ -85,19 +86,14 @@ private:
 
 } // namespace
 
-std::chrono::milliseconds steady_to_wall() {
-    const auto wall = std::chrono::system_clock::now().time_since_epoch();
-    const auto steady = std::chrono::steady_clock::now().time_since_epoch();
-    return duration_cast<milliseconds>(wall) - duration_cast<milliseconds>(steady);
-}
-
 delivery::~delivery() {
     if (!leases_.empty())
         service_->backing().put_back(queue_->name, std::move(leases_), true, service_->now());
 }
 
 service::service(jobs::store& jobs, service_options options)
-    : store_(jobs), options_(options), epoch_(now()), watch_(jobs, options.wall_offset) {
+    : store_(jobs), options_(std::move(options)), clock_(options_.wall_offset), epoch_(now()),
+      watch_(jobs, clock_) {
     store_.listen(this);
 }
 
@@ -107,12 +103,11 @@ service::~service() { store_.listen(nullptr); }
 
 time_ms service::now() const noexcept {
     const rota::worker* const here = rota::worker::current();
-    const auto steady = here != nullptr ? here->now() : std::chrono::steady_clock::now();
-    return (duration_cast<milliseconds>(steady.time_since_epoch()) + options_.wall_offset).count();
+    return clock_.at(here != nullptr ? here->now() : std::chrono::steady_clock::now());
 }
 
 std::chrono::steady_clock::time_point service::steady(time_ms when) const noexcept {
-    return std::chrono::steady_clock::time_point(milliseconds(when) - options_.wall_offset);
+    return clock_.steady(when);
 }
 
 void service::plan(time_ms due) noexcept {
@@ -120,6 +115,29 @@ void service::plan(time_ms due) noexcept {
     if (due < planned_) {
         planned_ = due;
         earlier_.notify();
+    }
+}
+
+/// Or until something is due earlier. In pieces: the time of day may be set meanwhile, or go on
+/// while the steady clock does not.
+rota::task<void> service::wait_until(time_ms due) {
+    const rota::routine& self = co_await rota::current_routine;
+    for (;;) {
+        try {
+            rota::task<void> change = wait_for_change(&earlier_);
+            if (due == never) {
+                co_await std::move(change);
+            } else {
+                auto until = self.home().now() + waits_at_once;
+                if (due - now() < waits_at_once.count())
+                    until = steady(due);
+                co_await rota::with_deadline(until, std::move(change));
+            }
+            co_return;
+        } catch (const rota::timed_out&) { // something has ended, or a piece
+        }
+        if (now() >= due)
+            co_return;
     }
 }
 
@@ -142,13 +160,7 @@ rota::task<void> service::end_leases() {
         }
         bool waited = true;
         try {
-            rota::task<void> change = wait_for_change(&earlier_);
-            if (next == never) {
-                co_await std::move(change);
-            } else {
-                co_await rota::with_deadline(steady(next), std::move(change));
-            }
-        } catch (const rota::timed_out&) { // something has ended
+            co_await wait_until(next);
         } catch (const std::bad_alloc&) {
             waited = false;
         }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,11 +23,9 @@
 #include "store.hpp"
 #include "store_watch.hpp"
 #include "taker_line.hpp"
+#include "time_of_day.hpp"
 
 namespace jobs {
-
-/// From the machine's steady clock to the time of day, now.
-[[nodiscard]] std::chrono::milliseconds steady_to_wall();
 
 struct service_options {
     std::size_t payload_bytes_max = 262'144;         ///< see payload_size()
@@ -39,9 +38,9 @@ struct service_options {
     std::chrono::milliseconds delay_max{2'592'000'000}; ///< 30 days
     std::size_t watched_max = 20'000; ///< queues in use at once, whether they hold jobs or not
     std::size_t events_kept = 500;    ///< of each queue
-    /// What is added to the workers' clock to get the time of day, which the store works with. Set
-    /// once: a change of the machine's time of day changes no lease.
-    std::chrono::milliseconds wall_offset = steady_to_wall();
+    /// What is to be added now to the workers' clock to get the time of day, which the store works
+    /// with. Asked for again once a second: time_of_day.
+    std::function<std::chrono::nanoseconds()> wall_offset = steady_to_wall;
 };
 
 class service;
@@ -92,7 +91,7 @@ public:
     [[nodiscard]] jobs::store& backing() const noexcept { return store_; }
     /// The time of day, by the clock of the worker that calls, or of the machine.
     [[nodiscard]] time_ms now() const noexcept;
-    /// When that time is, by the workers' clock.
+    /// When that time is, by the workers' clock, unless the time of day is set meanwhile.
     [[nodiscard]] std::chrono::steady_clock::time_point steady(time_ms when) const noexcept;
     /// Tells one service from another, for the ids of events: when it was made.
     [[nodiscard]] time_ms epoch() const noexcept { return epoch_; }
@@ -131,11 +130,13 @@ private:
     void changed(std::span<const change> what) noexcept override;
     void look_again(const std::string& queue, time_ms due) noexcept override;
     void plan(time_ms due) noexcept;
+    rota::task<void> wait_until(time_ms due);
     rota::task<std::vector<taken_job>> stand_in_line(watched_ptr queue, take_request wanted,
                                                      bool waits);
 
     jobs::store& store_;
     const service_options options_;
+    const time_of_day clock_;
     const time_ms epoch_;
     std::stop_source draining_;
     store_watch watch_;

@@ -20,17 +20,13 @@ constexpr milliseconds without_memory{100};
 
 } // namespace
 
-store_watch::store_watch(store& of, milliseconds wall_offset)
-    : store_(of), wall_offset_(wall_offset) {
+store_watch::store_watch(store& of, const time_of_day& by) : store_(of), time_(by) {
     store_.health().on_down([this] { probing_.want(); });
 }
 
 store_watch::~store_watch() { store_.health().on_down({}); }
 
-time_ms store_watch::now() const {
-    const auto steady = clock::now().time_since_epoch();
-    return (std::chrono::duration_cast<milliseconds>(steady) + wall_offset_).count();
-}
+time_ms store_watch::now() const { return time_.at(clock::now()); }
 
 rota::task<void> store_watch::probe_once() {
     if (store_.health().is_up()) {

@@ -9,6 +9,7 @@
 
 #include "shared_round.hpp"
 #include "store.hpp"
+#include "time_of_day.hpp"
 
 namespace jobs {
 
@@ -16,7 +17,7 @@ namespace jobs {
 /// checks, metrics, the console. None of them waits for long, whatever the store waits for, and any
 /// number of them cost it one look a second. Nobody looking, it costs nothing.
 ///
-/// Any thread, from routines. The store outlives it; it outlives its callers.
+/// Any thread, from routines. The store and the time outlive it; it outlives its callers.
 class store_watch {
 public:
     using clock = std::chrono::steady_clock;
@@ -26,8 +27,7 @@ public:
         clock::time_point at{};
     };
 
-    /// `wall_offset`: what is added to the steady clock to get the time of day.
-    store_watch(store& of, std::chrono::milliseconds wall_offset);
+    store_watch(store& of, const time_of_day& by);
     ~store_watch();
     store_watch(const store_watch&) = delete;
     store_watch& operator=(const store_watch&) = delete;
@@ -52,7 +52,7 @@ private:
     rota::task<void> list_once();
 
     store& store_;
-    const std::chrono::milliseconds wall_offset_;
+    const time_of_day& time_;
     shared_round probing_;
     shared_round listing_;
     std::mutex lock_; // guards what follows

@@ -211,7 +211,7 @@ void run_jobs() {
     constexpr milliseconds leases[] = {milliseconds(15), milliseconds(150), milliseconds(10'000)};
     const milliseconds lease = r.one_of(leases);
     scarce_store store({.lease_ms = lease.count()});
-    jobs::service service(store, {.wall_offset = milliseconds(0)});
+    jobs::service service(store, {.wall_offset = [] { return nanoseconds(0); }});
     scenario s;
     market m{.s = &s, .lease = lease, .book = job_book(lease), .in_vain = r.chance(250)};
     const rota::http::server_options options = draw_options(r);

@@ -127,7 +127,7 @@ struct queue_bench {
 
     store& rows;
     rota::inline_scheduler scheduler;
-    service served{rows, {.wall_offset = 0ms}};
+    service served{rows, {.wall_offset = [] { return 0ns; }}};
     queue q{served, "q"};
     std::vector<rota::routine_ptr> routines;
 };

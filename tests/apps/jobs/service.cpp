@@ -32,7 +32,7 @@ struct service_bench {
     }
     [[nodiscard]] time_ms now() const {
         return std::chrono::duration_cast<std::chrono::milliseconds>(
-                   scheduler.now().time_since_epoch())
+                   scheduler.now().time_since_epoch() + ahead)
             .count();
     }
     /// Adds it, and runs nothing else.
@@ -89,7 +89,8 @@ struct service_bench {
 
     rota::inline_scheduler scheduler;
     memory_store rows;
-    service served{rows, {.wall_offset = 0ms}};
+    std::chrono::nanoseconds ahead = 0ns; ///< the time of day, of the workers' clock
+    service served{rows, {.wall_offset = [this] { return ahead; }}};
     watched_ptr queue = served.open("q");
     rota::routine_ptr ending;
 };
@@ -160,6 +161,33 @@ TEST_CASE("leases end by themselves") {
     CHECK(got == keys{"1", "end"});
     b.scheduler.advance(10s);
     CHECK(b.queued() == keys{"2", "3"});
+}
+
+TEST_CASE("leases end by the time of day, which may be set") {
+    service_bench b({.lease_ms = 30'000});
+    b.add("1");
+    (void)b.take(1);
+    keys got;
+    rota::event gone;
+    b.wait(1, 10min, &got, &gone);
+    b.scheduler.advance(1s);
+    SECTION("forwards: earlier by as much, within a second") {
+        b.ahead = 20s;
+        b.scheduler.advance(8s);
+        CHECK(got.empty());
+        b.scheduler.advance(2s);
+    }
+    SECTION("forwards, beyond the end") {
+        b.ahead = 8h;
+        b.scheduler.advance(2s);
+    }
+    SECTION("backwards: later by as much") {
+        b.ahead = -1min;
+        b.scheduler.advance(88s);
+        CHECK(got.empty());
+        b.scheduler.advance(2s);
+    }
+    CHECK(got == keys{"1", "end"});
 }
 
 TEST_CASE("delays end by themselves") {

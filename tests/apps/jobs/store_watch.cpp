@@ -15,11 +15,17 @@
 using namespace jobs;
 using namespace std::chrono_literals;
 
+namespace {
+
+const time_of_day no_offset([] { return 0ns; });
+
+} // namespace
+
 TEST_CASE("a store that works is up, and its queues are seen") {
     store_driver d("memory");
     d.add("one");
     rota::runtime runtime({.workers = 1});
-    store_watch watch(d.store(), 0ms);
+    store_watch watch(d.store(), no_offset);
     const rota::routine_ptr probing = runtime.spawn(watch.probe());
     const rota::routine_ptr listing = runtime.spawn(watch.list());
     CHECK(runtime.block_on(watch.state()).up);
@@ -34,7 +40,7 @@ TEST_CASE("a store that works is up, and its queues are seen") {
 
 TEST_CASE("without memory a look waits until there is some, and ends when it is stopped") {
     store_driver d("memory");
-    store_watch watch(d.store(), 0ms);
+    store_watch watch(d.store(), no_offset);
     std::vector<std::string> without;
     std::vector<std::string> with;
     bool over = false;
@@ -67,7 +73,7 @@ TEST_CASE("without memory a look waits until there is some, and ends when it is 
 TEST_CASE("a store that does not answer is down, which takes two seconds to find") {
     store_driver d("memory");
     rota::runtime runtime({.workers = 1});
-    store_watch watch(d.store(), 0ms); // nobody probes: as if it hung
+    store_watch watch(d.store(), no_offset); // nobody probes: as if it hung
     const store_state found = runtime.block_on(watch.state());
     CHECK_FALSE(found.up);
     CHECK(found.reason == "the job store does not answer");
