@@ -4,8 +4,12 @@ import { byId, setText } from "./dom.js";
 
 const place = `rota-token ${location.pathname}`; // several may be at one host, each at its path
 
+/// What tokens are made of; with anything else no request could be sent at all.
+const possible = (value) => /^[!-~]+$/.test(value);
+
 let token = sessionStorage.getItem(place);
 let renewed = () => {};
+const unknown = "The server does not know this token.";
 
 /// What a request says of who asks.
 export const authorization = () => (token === null ? {} : { Authorization: `Bearer ${token}` });
@@ -26,7 +30,7 @@ function set(value) {
 export function askForToken(sent) {
   if (sent !== authorization().Authorization) return;
   const form = byId("token-form");
-  setText(byId("token-problem"), token === null ? "" : "The server does not know this token.");
+  setText(byId("token-problem"), token === null ? "" : unknown);
   set(null);
   if (!form.hidden) return;
   form.hidden = false;
@@ -38,8 +42,13 @@ export function listenForToken(again) {
   renewed = again;
   byId("token-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    set(byId("token").value.trim());
+    const given = byId("token").value.trim();
     byId("token").value = "";
+    if (!possible(given)) {
+      setText(byId("token-problem"), unknown);
+      return;
+    }
+    set(given);
     byId("token-form").hidden = true;
     renewed();
   });

@@ -118,6 +118,12 @@ def test_the_console_asks_for_a_token(chromium, program, options):
             chromium.open(f"http://127.0.0.1:{server.port}/#queue=q")
             chromium.wait_text("#state-text", "^needs a token$")
             equal(chromium.focused(), "token")
+            for beyond in ("t\u00f6ken\u20ac", "two words"):  # no field could hold it
+                enter(chromium, beyond)
+                chromium.wait_text("#token-problem", "does not know this token")
+                equal(chromium.run("return [sessionStorage.length, document.getElementById('token')"
+                                   ".value]"), [0, ""], beyond)
+                chromium.run("document.getElementById('token-problem').textContent = ''")
             enter(chromium, "wrong")
             chromium.wait_text("#token-problem", "does not know this token")
             enter(chromium, "first")
