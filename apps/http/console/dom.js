@@ -99,6 +99,7 @@ export function perSecond(rate) {
 export const jobs = (count) => (count === 1 ? "1 job" : `${number(count)} jobs`);
 
 const longest = 2000;
+const cut = (text, max) => (text.length > max ? `${text.slice(0, max)}…` : text);
 
 /// A payload as it is: a text itself, any other value as the server wrote it.
 export const payloadText = ({ payload, raw }) => (typeof payload === "string" ? payload : raw);
@@ -116,10 +117,12 @@ function looksLikeValue({ payload }) {
 
 const key_bytes_max = 512;
 
-/// The key of a job, if that tells more than the payload does.
+/// The key of a job, if that tells more than the payload does; not all of one that was made of a
+/// large payload.
 export function keyText({ key, payload, raw }) {
-  if (typeof payload === "string") return key === payload ? "= payload" : key;
-  return raw.length <= 2 * key_bytes_max && canonical(raw) === key ? "= payload" : key;
+  if (typeof payload === "string") return key === payload ? "= payload" : cut(key, key_bytes_max);
+  return raw.length <= 2 * key_bytes_max && canonical(raw) === key ? "= payload"
+    : cut(key, key_bytes_max);
 }
 
 /// Puts a text where the browser pastes from. Without TLS there is only the older way.
@@ -150,7 +153,7 @@ export function copyButton(job) {
 /// A cell that shows the payload of a job.
 export function payloadCell(job) {
   const text = payloadText(job);
-  const shown = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  const shown = cut(text, longest);
   const note = looksLikeValue(job) ? make("span", { class: "muted" }, "text") : "";
   return make("td", { "data-label": "Payload", class: "data" },
     make("div", { class: "payload" }, make("span", {}, shown), note));

@@ -149,7 +149,7 @@ export function selectQueue(name, focus) {
 /// The queue that the address names; empty if none.
 export function namedQueue() {
   const name = new URLSearchParams(location.hash.slice(1)).get("queue") ?? "";
-  return /^[A-Za-z0-9._-]{1,128}$/.test(name) ? name : "";
+  return /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/.test(name) ? name : "";
 }
 
 /// The queues as the live feed tells of them, at `now_ms` by the server's clock.

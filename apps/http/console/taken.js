@@ -12,6 +12,7 @@ export class Taken {
     if (!held.has(queue.name)) held.set(queue.name, new Map());
     this.jobs = held.get(queue.name);
     this.waiting = null;
+    setText(byId("take-submit"), "Take");
     setText(byId("take-done"), "");
     setText(byId("take-problem"), "");
     this.show();

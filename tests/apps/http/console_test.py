@@ -231,6 +231,44 @@ def let_die(server, name, count, of):
     server.post_json(f"{path}/ack", {"retries": [job["lease_id"] for job in jobs]})
 
 
+def test_a_key_made_of_much_is_cut(chromium, server):
+    server.post_json("/v1/queues/much/jobs", {"payload": ["x" * 50_000]})
+    open_console(chromium, server, "much")
+    chromium.wait_text("#job-rows", r"^1\s")
+    cells = chromium.run("return [...document.querySelectorAll('#job-rows td')]"
+                         ".map((e) => e.innerText)")
+    check(cells[1].startswith('["xxx') and len(cells[1]) < 600, len(cells[1]))
+    check_log(chromium)
+
+
+def test_another_queue_ends_waiting(chromium, server):
+    open_console(chromium, server, "nothing")
+    chromium.run("document.getElementById('take-wait').value = 60;"
+                 "document.getElementById('take-max').value = 1")
+    chromium.click("#take-submit")
+    chromium.wait_text("#take-submit", "^Wait no longer$")
+    chromium.run("location.hash = '#queue=something'")
+    chromium.wait_text("#queue-name", "^something$")
+    chromium.wait_text("#take-submit", "^Take$")
+    server.post_json("/v1/queues/something/jobs", {"payload": 1})
+    chromium.click("#take-submit")
+    chromium.wait_text("#take-done", "^Took 1 job.$")
+    check_log(chromium)
+
+
+def test_names_that_are_none(chromium, server):
+    for name in (".", "..", "a%20b"):
+        chromium.open("about:blank")
+        chromium.open(f"http://127.0.0.1:{server.port}/#queue={name}")
+        chromium.wait_text("#state-text", "^live$")
+        check(chromium.run("return document.getElementById('queue').hidden"), f"{name} is not open")
+    good = chromium.run("const field = document.getElementById('open-name');"
+                        "return ['.', '..', 'a b', '...', '.a', 'a.', 'mail-2_x'].filter((name) =>"
+                        "{ field.value = name; return field.checkValidity(); })")
+    equal(good, ["...", ".a", "a.", "mail-2_x"])
+    check_log(chromium)
+
+
 def test_the_dead_in_bulk_and_a_purge(chromium, server):
     let_die(server, "bulk", 12, of=15)
     open_console(chromium, server, "bulk")
