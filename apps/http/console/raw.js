@@ -71,10 +71,19 @@ export function parseAnswer(text) {
   return answer;
 }
 
+/// By their code points, as the server sorts by bytes of UTF-8. (`<` goes by units of UTF-16.)
+function compare(a, b) {
+  const [left, right] = [[...a], [...b]];
+  const at = left.findIndex((c, i) => c !== right[i]);
+  if (at < 0) return left.length - right.length;
+  return at < right.length ? left[at].codePointAt(0) - right[at].codePointAt(0) : 1;
+}
+
 /// As the server writes the key of what is no text: members sorted, no white space.
 export function canonical(text) {
   if (text[0] === "[") return `[${[...elements(text)].map(canonical).join(",")}]`;
   if (text[0] !== "{") return text;
-  const sorted = [...members(text)].sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${sorted.map(([name, value]) => `${name}:${canonical(value)}`).join(",")}}`;
+  const named = [...members(text)].map(([name, value]) => [JSON.parse(name), name, value]);
+  const sorted = named.sort(([a], [b]) => compare(a, b));
+  return `{${sorted.map(([, name, value]) => `${name}:${canonical(value)}`).join(",")}}`;
 }
