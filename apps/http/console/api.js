@@ -41,6 +41,10 @@ async function ask(path, options) {
 }
 
 const answer_within_ms = 30000;
+const answer_for_all_within_ms = 3600000;
+
+/// How long to wait for what is done to all jobs of a queue, of which there may be millions.
+export const forAll = () => AbortSignal.timeout(answer_for_all_within_ms);
 
 /// The JSON of the answer. `body` is an object, or JSON that is written already. Throws Refused, or
 /// another error when there is no answer.

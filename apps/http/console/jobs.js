@@ -1,6 +1,6 @@
 // The jobs of the open queue that are in one state, page by page.
 
-import { attempt, call } from "./api.js";
+import { attempt, call, forAll } from "./api.js";
 import { byId, clock, copyButton, jobs, keyText, make, milliseconds, number, payloadCell, setText,
   showEach } from "./dom.js";
 
@@ -62,7 +62,7 @@ export async function settleDead(queue, what) {
     const asked = what === "retry" ? `Queue all ${jobs(counts.dead)} of "${queue.name}" again that are dead?`
       : `Remove all ${jobs(counts.dead)} of "${queue.name}" that are dead? They cannot be had back.`;
     if (!confirm(asked)) return;
-    const done = await call("POST", `${queue.path}/dead/${what}`, {});
+    const done = await call("POST", `${queue.path}/dead/${what}`, {}, forAll());
     const texts = what === "retry" ? [`Queued ${jobs(done.retried)} again.`]
       : [`Removed ${jobs(done.deleted)}.`];
     if (done.duplicates) texts.push(`${jobs(done.duplicates)} stay: their keys are there again.`);

@@ -1,6 +1,6 @@
 // The queue that is open: counts, settings, what is done to it as a whole.
 
-import { attempt, call, queuePath, Refused, serverTime } from "./api.js";
+import { attempt, call, forAll, queuePath, Refused, serverTime } from "./api.js";
 import { byId, clock, jobs, make, milliseconds, number, perSecond, setText, short, showEach }
   from "./dom.js";
 import { EventList } from "./events.js";
@@ -162,10 +162,10 @@ export function showQueues(queues, total, now_ms) {
 
 /// Instead of the feed, where that is refused.
 export async function loadQueues() {
-  const { queues: all, cursor } = await call("GET", "v1/queues");
+  const { queues: all, next_cursor: next } = await call("GET", "v1/queues");
   const queues = all.slice(0, 200).map((q) => ({ ...q.counts, queue: q.queue, paused: q.paused,
     oldest_age_ms: q.oldest_age_ms }));
-  showQueues(queues, cursor === undefined ? all.length : Infinity, serverTime());
+  showQueues(queues, next === undefined ? all.length : Infinity, serverTime());
 }
 
 /// After the server was gone: everything as it is now.
@@ -250,7 +250,7 @@ async function purge() {
       return;
     }
     if (!confirm(`Remove ${jobs(all)} of "${queue.name}" (${each})?${stay}`)) return;
-    const { purged } = await call("POST", `${queue.path}/purge`);
+    const { purged } = await call("POST", `${queue.path}/purge`, undefined, forAll());
     setText(byId("queue-done"), `Removed ${jobs(purged)}.`);
     await queue.refresh();
   });

@@ -20,8 +20,17 @@ MARKUP = "<img src=x onerror=\"window.hit = 1\"><script>window.hit = 1</script>&
 # What the page asks for is refused, as a proxy before the server would.
 REFUSE_FEED = """
 const ask = window.fetch;
+const withMore = async (answer) =>
+  new Response(JSON.stringify({...await answer.json(), next_cursor: "z"}), answer);
 window.fetch = (path, options) => String(path).includes("debug/live")
-  ? Promise.resolve(new Response("not for you", {status: 403})) : ask(path, options);
+  ? Promise.resolve(new Response("not for you", {status: 403}))
+  : path === "v1/queues" ? ask(path, options).then(withMore) : ask(path, options);
+"""
+# How long each request would be waited for.
+PATIENCE = """
+const limit = AbortSignal.timeout;
+window.patience = [];
+AbortSignal.timeout = (ms) => { window.patience.push(ms); return limit.call(AbortSignal, ms); };
 """
 SHOWN = """
 return [...document.querySelectorAll("#job-rows .payload > :first-child")]
@@ -222,16 +231,6 @@ def test_payloads_as_they_are(chromium, server):
     check_log(chromium)
 
 
-def let_die(server, name, count, of):
-    """Adds jobs to a queue, and lets the first of them die."""
-    path = f"/v1/queues/{name}"
-    server.request("PUT", path, json.dumps({"max_attempts": 1}))
-    for i in range(of):
-        server.post_json(f"{path}/jobs", {"payload": i})
-    jobs = server.post_json(f"{path}/take", {"max": count}).json()["jobs"]
-    server.post_json(f"{path}/ack", {"retries": [job["lease_id"] for job in jobs]})
-
-
 def test_a_key_made_of_much_is_cut(chromium, server):
     server.post_json("/v1/queues/much/jobs", {"payload": ["x" * 50_000]})
     open_console(chromium, server, "much")
@@ -270,9 +269,20 @@ def test_names_that_are_none(chromium, server):
     check_log(chromium)
 
 
+def let_die(server, name, count, of):
+    """Adds jobs to a queue, and lets the first of them die."""
+    path = f"/v1/queues/{name}"
+    server.request("PUT", path, json.dumps({"max_attempts": 1}))
+    for i in range(of):
+        server.post_json(f"{path}/jobs", {"payload": i})
+    jobs = server.post_json(f"{path}/take", {"max": count}).json()["jobs"]
+    server.post_json(f"{path}/ack", {"retries": [job["lease_id"] for job in jobs]})
+
+
 def test_the_dead_in_bulk_and_a_purge(chromium, server):
     let_die(server, "bulk", 12, of=15)
     open_console(chromium, server, "bulk")
+    chromium.run(PATIENCE)
     chromium.wait_text("#queue-list", r"bulk\s+12 dead")
     equal(chromium.text("#dead-all"), "")
     chromium.click("#states label:last-child")
@@ -288,6 +298,7 @@ def test_the_dead_in_bulk_and_a_purge(chromium, server):
         chromium.run(CONFIRM, True)
         chromium.click(button)
         chromium.wait_text(said, done)
+        check(max(chromium.run("return window.patience.splice(0)")) > 600_000, "of many it is long")
     counts = server.get("/v1/queues/bulk").json()["counts"]
     equal((counts["dead"], counts["queued"]), (0, 0))
     let_die(server, "bulk", 1, of=3)
@@ -353,6 +364,7 @@ def test_feed_refused(chromium, server):
     chromium.open(f"http://127.0.0.1:{server.port}/#queue=letters")
     chromium.wait_text("#banner", "refused.*not for you.*403")
     chromium.wait_text("#queue-list", "letters")  # the queues are there nonetheless
+    chromium.wait_text("#queue-none", "^More are not listed")
     chromium.cdp("Page.removeScriptToEvaluateOnNewDocument", **script)
 
 
