@@ -27,6 +27,11 @@ std::uint64_t event_log::last() const {
     return last_;
 }
 
+std::uint64_t event_log::last_gone() const {
+    const std::lock_guard guard(lock_);
+    return last_ - events_.size();
+}
+
 std::vector<event> event_log::after(std::uint64_t number, std::size_t limit) const {
     const std::lock_guard guard(lock_);
     const std::uint64_t first = last_ - events_.size(); // is before the first that is kept

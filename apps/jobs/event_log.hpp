@@ -16,7 +16,7 @@
 namespace jobs {
 
 struct event {
-    std::uint64_t number = 0; ///< without gaps in a log; from 1 in the first of a queue
+    std::uint64_t number = 0; ///< without gaps in a log; the next log of a queue goes on beyond it
     change_kind kind = change_kind::added;
     std::uint64_t job = 0; ///< 0: of the queue
     std::uint32_t attempt = 0;
@@ -49,6 +49,8 @@ public:
     void add(const change& what) noexcept;
     /// The number of the last one, 0 if there was none.
     [[nodiscard]] std::uint64_t last() const;
+    /// The number of the last one that is not kept, 0 if all are.
+    [[nodiscard]] std::uint64_t last_gone() const;
     /// Those behind `number`, up to `limit`, as far as they are kept.
     [[nodiscard]] std::vector<event> after(std::uint64_t number, std::size_t limit) const;
     /// `co_await log.later(n)` until there is one behind number n. Throws operation_cancelled.

@@ -175,9 +175,12 @@ task<response> show_events(service* s, request* req) {
     std::string first;
     if (const auto last_id = single_header(*req, "Last-Event-ID")) {
         const auto number = read_event_id(*last_id, s->epoch());
-        if (!number || *number > seen)
+        if (number && *number <= seen) {
+            seen = *number;
+        } else { // of another run: all that there are follow, behind one word that some are missing
             missed().append_to(first);
-        seen = number.value_or(0) > seen ? seen : number.value_or(0);
+            seen = queue->log.last_gone();
+        }
     }
     auto source = [s, queue = std::move(queue), seen,
                    first = std::move(first)](event_stream& to) mutable {

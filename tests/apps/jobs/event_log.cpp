@@ -26,10 +26,12 @@ rota::task<void> wait_for(event_log* log, std::uint64_t number, int* woken) {
 TEST_CASE("the latest events are kept") {
     event_log log(3);
     CHECK(log.last() == 0);
+    CHECK(log.last_gone() == 0);
     CHECK(log.after(0, 10).empty());
     for (std::uint64_t id = 1; id <= 5; ++id)
         log.add(of_job(id));
     CHECK(log.last() == 5);
+    CHECK(log.last_gone() == 2);
     const std::vector<event> kept = log.after(0, 10);
     REQUIRE(kept.size() == 3);
     CHECK(kept[0].number == 3);

@@ -276,6 +276,15 @@ def test_events(server):
     with Events(server, queue, "1-1") as events:
         equal(events.next()[0], "reset")
         equal(events.next()[2], ids[0])
+    with Events(server, queue, ids[2]) as events:
+        for _ in range(255):  # two events each; 500 are kept
+            server.request("POST", f"{queue.path}/pause")
+            server.request("POST", f"{queue.path}/resume")
+        equal([events.next()[0] for _ in range(510)], ["paused", "resumed"] * 255)
+    for last_id in ("1-1", "0", "none", ids[0]):
+        with Events(server, queue, last_id) as events:
+            equal(events.next()[0], "reset", last_id)
+            equal([events.next()[0] for _ in range(500)], ["paused", "resumed"] * 250, last_id)
 
 
 def watched(server):
