@@ -7,20 +7,11 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/http/detail/request_access.hpp>
+#include <rota/http/headers.hpp>
 #include <rota/io/detail/log.hpp>
 
 namespace rota_http {
-namespace {
-
-rota::task<rota::http::response> answer_with(const std::string* alternatives,
-                                             rota::http::request* req, rota::http::next proceed) {
-    rota::http::response answer = co_await proceed(*req);
-    if (!req->secure())
-        answer.header("Alt-Svc", *alternatives);
-    co_return std::move(answer);
-}
-
-} // namespace
 
 void heed_hangups(const settings& from) noexcept {
     if (from.tls.port)
@@ -47,8 +38,12 @@ void add_tls(rota::http::server_options& to, const settings& from) {
 void add_alternatives(rota::http::router& to, const settings& from) {
     if (from.tls.alt_svc.empty())
         return;
-    to.use([value = from.tls.alt_svc](rota::http::request& req, rota::http::next proceed) {
-        return answer_with(&value, &req, proceed);
+    rota::http::headers made; // checks what it is given
+    made.add("Alt-Svc", from.tls.alt_svc);
+    to.use([line = std::string(made.wire())](rota::http::request& req, rota::http::next proceed) {
+        if (!req.secure())
+            rota::http::request_access::facts(req).answer_fields += line; // of errors, too
+        return proceed(req);
     });
 }
 

@@ -288,8 +288,9 @@ def test_origins(program, options):
 def test_alternatives(program, options):
     says = 'h2=":8443"; ma=60'
     with Https(program, "--alt-svc", says, *options) as server:
-        for path in ("/plaintext", "/nowhere", "/"):
-            equal(server.get(path).headers["Alt-Svc"], says, path)
+        for path, status in (("/plaintext", 200), ("/nowhere", 404), ("/", 200), ("/bytes/x", 400)):
+            answer = server.get(path)
+            equal((answer.status, answer.headers["Alt-Svc"]), (status, says), path)
         with server.agree() as client:
             client.sendall(GET)
             check(b"alt-svc" not in read_answer(client)[0].lower(), "by TLS")
