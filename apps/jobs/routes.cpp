@@ -60,36 +60,44 @@ response describe_failure(int status, std::string_view reason) {
 
 rota::http::router routes(service& served) {
     using handler = task<response> (*)(service*, request*);
+    using check = void (*)(const request&);
     service* const s = &served;
-    const auto by = [s](handler h, std::vector<std::string_view> known = {}) {
-        return [s, h, known = std::move(known)](request& req) {
-            check_query(req, known);
-            return h(s, &req);
+    // What is wrong is told in this order: what the path names, then the query, then the rest.
+    const auto behind = [s](check path) {
+        return [s, path](handler h, std::vector<std::string_view> known = {}) {
+            return [s, path, h, known = std::move(known)](request& req) {
+                path(req);
+                check_query(req, known);
+                return h(s, &req);
+            };
         };
     };
+    const auto by = behind([](const request&) {});
+    const auto of_queue = behind(check_queue);
+    const auto of_job = behind(check_job);
     rota::http::router result;
     result.use(with_problems)
         .error(describe_failure)
         .get("/openapi.json", by(describe_api))
         .get("/queues", by(show_queues, {"limit", "cursor"}))
-        .get("/queues/{queue}", by(show_queue))
-        .put("/queues/{queue}", by(configure_queue))
-        .delete_("/queues/{queue}", by(remove_queue, {"force"}))
-        .post("/queues/{queue}/jobs", by(add_jobs))
-        .get("/queues/{queue}/jobs", by(list_jobs, {"state", "limit", "cursor", "key"}))
-        .get("/queues/{queue}/jobs/{id}", by(show_job))
-        .delete_("/queues/{queue}/jobs/{id}", by(delete_job))
-        .post("/queues/{queue}/take", by(take_jobs))
-        .post("/queues/{queue}/ack", by(acknowledge_jobs))
-        .post("/queues/{queue}/extend", by(extend_leases))
-        .post("/queues/{queue}/pause", by(pause_queue))
-        .post("/queues/{queue}/resume", by(resume_queue))
-        .post("/queues/{queue}/purge", by(purge_queue))
-        .get("/queues/{queue}/dead", by(list_dead, {"limit", "cursor"}))
-        .post("/queues/{queue}/dead/retry", by(retry_dead_jobs))
-        .post("/queues/{queue}/dead/delete", by(delete_dead_jobs))
-        .post("/queues/{queue}/dead/{id}/retry", by(retry_dead_job))
-        .get("/queues/{queue}/events", by(show_events));
+        .get("/queues/{queue}", of_queue(show_queue))
+        .put("/queues/{queue}", of_queue(configure_queue))
+        .delete_("/queues/{queue}", of_queue(remove_queue, {"force"}))
+        .post("/queues/{queue}/jobs", of_queue(add_jobs))
+        .get("/queues/{queue}/jobs", of_queue(list_jobs, {"state", "limit", "cursor", "key"}))
+        .get("/queues/{queue}/jobs/{id}", of_job(show_job))
+        .delete_("/queues/{queue}/jobs/{id}", of_job(delete_job))
+        .post("/queues/{queue}/take", of_queue(take_jobs))
+        .post("/queues/{queue}/ack", of_queue(acknowledge_jobs))
+        .post("/queues/{queue}/extend", of_queue(extend_leases))
+        .post("/queues/{queue}/pause", of_queue(pause_queue))
+        .post("/queues/{queue}/resume", of_queue(resume_queue))
+        .post("/queues/{queue}/purge", of_queue(purge_queue))
+        .get("/queues/{queue}/dead", of_queue(list_dead, {"limit", "cursor"}))
+        .post("/queues/{queue}/dead/retry", of_queue(retry_dead_jobs))
+        .post("/queues/{queue}/dead/delete", of_queue(delete_dead_jobs))
+        .post("/queues/{queue}/dead/{id}/retry", of_job(retry_dead_job))
+        .get("/queues/{queue}/events", of_queue(show_events));
     return result;
 }
 

@@ -32,10 +32,11 @@ std::string shortened(std::string_view name) {
 
 } // namespace
 
-std::string queue_name(const request& req) {
-    const std::string_view name = req.param("queue");
-    check_queue_name(name);
-    return std::string(name);
+void check_queue(const request& req) { check_queue_name(req.param("queue")); }
+
+void check_job(const request& req) {
+    check_queue(req);
+    (void)job_id(req);
 }
 
 void check_query(const request& req, std::span<const std::string_view> known) {

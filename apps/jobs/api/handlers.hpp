@@ -63,7 +63,12 @@ using rota::http::response;
 [[nodiscard]] std::optional<std::string_view> single_header(const request& req,
                                                             std::string_view name);
 
-/// The name of the queue that the request is for. Throws problem.
+/// Throws problem if the queue that the request is for can have no such name. What follows takes
+/// this, or check_job(), as done.
+void check_queue(const request& req);
+/// As check_queue(), and then for the id of a job.
+void check_job(const request& req);
+/// The name of the queue that the request is for.
 [[nodiscard]] std::string queue_name(const request& req);
 /// A parameter that is misspelt must not be ignored in silence. Throws problem for one that is not
 /// `known`, or that is there twice.

@@ -263,6 +263,13 @@ def test_names_that_are_none(api):
             refused(answer, 400, "bad_queue_name", f"{name} {wrong}")
         for wrong in ("0", "x", "01", "99999", "9" * 20, "%2F") if "id" in in_path else ():
             refused(api.send(name, id=wrong), 404, "unknown_job", f"{name} {wrong}")
+        # Of several that are wrong the first, in the order of the path, the query and the content.
+        body = b"{" if "requestBody" in operation else None
+        wrong = {"body": body, "query": "?no-such=1", "id": "x"}
+        if "queue" in in_path:
+            refused(api.send(name, **wrong, queue="a%20b"), 400, "bad_queue_name", name)
+        if "id" in in_path:
+            refused(api.send(name, **wrong), 404, "unknown_job", name)
 
 
 def test_wrong_queries(api):
