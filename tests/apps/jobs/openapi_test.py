@@ -272,6 +272,15 @@ def test_names_that_are_none(api):
             refused(api.send(name, **wrong), 404, "unknown_job", name)
 
 
+def test_codings_that_there_are_not(api):
+    job = api.good("addJobs", {"payload": 1}, queue="coded")
+    for name, (method, template, _) in api.operations.items():
+        if method == "GET":
+            path = api.path(template, {"queue": "coded", "id": job["id"]})
+            answer = api.server.request("GET", path, None, {"Accept-Encoding": "identity;q=0, x"})
+            api.check_problem(answer, 406, "not_acceptable", name)
+
+
 def test_wrong_queries(api):
     wrong = {"limit": ("0", "1001", "x", "1.5"), "state": ("Queued", "done"),
              "force": ("yes", "1"), "key": ("x&state=dead", "x&cursor=9-1"),
