@@ -28,7 +28,7 @@ void bulk_add::feed(std::string_view piece) {
 }
 
 void bulk_add::keep(std::string_view piece) {
-    if (too_long_ || tail_.size() + piece.size() > limits_.request_bytes_max) {
+    if (too_long_ || tail_.size() + piece.size() > limits_.request_bytes_max + 1) { // with a CR
         too_long_ = true;
         tail_.clear();
         return;
@@ -36,8 +36,10 @@ void bulk_add::keep(std::string_view piece) {
     tail_.append(piece);
 }
 
-/// A whole line, without its LF; of one that is too long nothing is left.
+/// A whole line, without its LF, but with its CR; of one that is too long nothing is left.
 void bulk_add::end_line(std::string_view line) {
+    if (line.ends_with('\r'))
+        line.remove_suffix(1);
     const bool empty = line.find_first_not_of(" \t\r") == std::string_view::npos;
     if (empty && !too_long_)
         return;

@@ -109,6 +109,18 @@ TEST_CASE("a line that is too long is an error and the rest goes on") {
     CHECK(whole.find(R"("errors":2)") != std::string::npos);
 }
 
+TEST_CASE("the end of a line is not counted, be it CR and LF") {
+    const service_options limits{.request_bytes_max = 30};
+    const std::string longest = "{\"payload\":\"" + std::string(16, 'x') + "\"}";
+    for (const std::size_t piece : {1, 30, 31, 100}) {
+        CAPTURE(piece);
+        CHECK(run(piece, longest + "\r\n", limits).find("\"enqueued\":1") != std::string::npos);
+        CHECK(run(piece, longest + "\r", limits).find("\"enqueued\":1") != std::string::npos);
+        CHECK(run(piece, longest + " \r\n", limits).find("line_too_long") != std::string::npos);
+        CHECK(run(piece, longest + " \n", limits).find("line_too_long") != std::string::npos);
+    }
+}
+
 TEST_CASE("blanks that are too long count as a line when they come in pieces, too") {
     const service_options limits{.request_bytes_max = 10};
     CHECK(run(3, std::string(31, ' ') + "\n", limits).find("\"errors\":1") != std::string::npos);
