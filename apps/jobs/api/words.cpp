@@ -153,24 +153,30 @@ std::optional<time_ms> read_time(std::string_view text) noexcept {
     }
     const year_month_day date{year{parts[0]}, month{static_cast<unsigned>(parts[1])},
                               day{static_cast<unsigned>(parts[2])}};
-    if (!date.ok() || parts[3] > 23 || parts[4] > 59 || parts[5] > 60) // a leap second
+    if (!date.ok() || parts[3] > 23 || parts[4] > 59 || parts[5] > 60)
         return std::nullopt;
     time_ms fraction = 0;
     if (take_any_of(text, ".")) {
         time_ms worth = 100;
+        bool more = false;
         const std::string_view before = text;
         for (int digit = take_digits(text, 1); digit >= 0; digit = take_digits(text, 1)) {
             fraction += digit * worth;
+            more |= worth == 0 && digit != 0;
             worth /= 10;
         }
+        fraction += more ? 1 : 0;
         if (text.size() == before.size())
             return std::nullopt;
     }
     const std::optional<minutes> ahead = read_offset(text);
     if (!ahead)
         return std::nullopt;
-    const auto when = sys_days(date) + hours(parts[3]) + minutes(parts[4]) + seconds(parts[5]);
-    return duration_cast<milliseconds>((when - *ahead).time_since_epoch()).count() + fraction;
+    const auto minute = sys_days(date) + hours(parts[3]) + minutes(parts[4]) - *ahead;
+    if (parts[5] == 60 && floor<days>(minute + minutes(1)) != minute + minutes(1))
+        return std::nullopt; // a leap second is the last of a day
+    const auto when = minute + seconds(parts[5]);
+    return duration_cast<milliseconds>(when.time_since_epoch()).count() + fraction;
 }
 
 } // namespace jobs

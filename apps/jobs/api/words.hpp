@@ -37,7 +37,8 @@ struct refusal_words {
 
 /// A time as RFC 3339 has it, in UTC with milliseconds: 2026-01-31T23:59:59.999Z. Years 0 to 9999.
 [[nodiscard]] std::string time_text(time_ms when);
-/// Any time of RFC 3339, cut to milliseconds; nothing for any other text.
+/// Any time of RFC 3339; nothing for any other text. Up to the next millisecond, so that what is
+/// before the one is before the other. A second 60 is the last of a day, in UTC.
 [[nodiscard]] std::optional<time_ms> read_time(std::string_view text) noexcept;
 
 } // namespace jobs
