@@ -1,13 +1,13 @@
 #include "codings.hpp"
 
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <rota/http/behind.hpp>
 #include <rota/http/coding.hpp>
 #include <rota/http/decoding.hpp>
-#include <rota/http/fields.hpp>
+
+#include "jobs/api/encoded.hpp"
 
 namespace rota_http {
 namespace {
@@ -18,27 +18,19 @@ using rota::http::middleware;
 using rota::http::next;
 using rota::http::request;
 using rota::http::response;
-namespace fields = rota::http::fields;
 
 middleware shared_by(std::shared_ptr<const middleware> by) {
     return [by = std::move(by)](request& req, next proceed) { return (*by)(req, proceed); };
 }
 
 rota::task<response> unsupported() {
-    response answer = response::text("the content must not be encoded or compressed\n");
+    response answer = response::text(std::string(jobs::encoded_refusal) + '\n');
     answer.status(415).header("Accept-Encoding", "identity");
     co_return std::move(answer);
 }
 
 rota::task<response> refuse_encoded(request& req, next proceed) {
-    const std::string all = fields::joined(req.headers(), "Content-Encoding").value_or("");
-    std::string_view list = all;
-    while (!list.empty()) {
-        const std::string_view coding = fields::next_list_item(list);
-        if (!coding.empty() && !fields::iequals(coding, "identity"))
-            return unsupported();
-    }
-    return proceed(req);
+    return jobs::is_encoded(req) ? unsupported() : proceed(req);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "encoded.hpp"
 #include "listing.hpp"
 #include "requests.hpp"
 #include "words.hpp"
@@ -38,6 +39,8 @@ void check_job(const request& req) {
     check_queue(req);
     (void)job_id(req);
 }
+
+std::string queue_name(const request& req) { return std::string(req.param("queue")); }
 
 void check_query(const request& req, std::span<const std::string_view> known) {
     if (req.query_string().empty())
@@ -110,18 +113,11 @@ bool has_lines(const request& req) {
 }
 
 void refuse_encoded(const request& req) {
-    namespace fields = rota::http::fields;
-    const std::string all = fields::joined(req.headers(), "Content-Encoding").value_or("");
-    std::string_view list = all;
-    while (!list.empty()) {
-        const std::string_view coding = fields::next_list_item(list);
-        if (!coding.empty() && !fields::iequals(coding, "identity")) {
-            problem refused(415, "unsupported_media_type",
-                            "the content must not be encoded or compressed");
-            refused.coded = true;
-            throw refused;
-        }
-    }
+    if (!is_encoded(req))
+        return;
+    problem refused(415, "unsupported_media_type", std::string(encoded_refusal));
+    refused.coded = true;
+    throw refused;
 }
 
 task<std::string> read_json_text(const service* s, request* req) {
