@@ -81,18 +81,19 @@ run_status inline_scheduler::run() {
 run_status inline_scheduler::advance(time_span length) {
     const auto target = deadline_after(time_.now(), length);
     run_until_idle();
-    while (worker_.timers().next() <= target && worker_.timers().armed() != 0) {
-        advance_to_next_timer();
+    while (worker_.timers().next() <= target && advance_to_next_timer()) {
     }
-    time_.move_to(target);
+    if (target != time_source::time_point::max())
+        time_.move_to(target);
     return run();
 }
 
 bool inline_scheduler::advance_to_next_timer() {
-    if (worker_.timers().armed() == 0) {
+    const auto next = worker_.timers().next();
+    if (next == time_source::time_point::max()) {
         return false;
     }
-    time_.move_to(worker_.timers().next());
+    time_.move_to(next);
     run_until_idle();
     return true;
 }

@@ -16,12 +16,16 @@ std::uint64_t timer_wheel::tick_of(time_point when) const noexcept {
 
 void timer_wheel::arm(timer& t, time_point when) noexcept {
     ROTA_CHECK(!t.armed(), "a timer is armed once");
-    t.tick_ = when == time_point::max() ? ~std::uint64_t{0} >> 1 : tick_of(when);
+    ++armed_;
+    if (when == time_point::max()) {
+        append(t, never_);
+        return;
+    }
+    t.tick_ = tick_of(when);
     if (advancing_) {
         t.tick_ = std::max(t.tick_, elapsed_ + 1); // else one that arms itself would never end
     }
     link(t);
-    ++armed_;
 }
 
 void timer_wheel::link(timer& t) noexcept {
@@ -39,15 +43,19 @@ void timer_wheel::link(timer& t) noexcept {
         occupied_[level] |= std::uint64_t{1} << slot;
         head = &wheel_[level][slot];
     }
-    t.list_ = head;
+    append(t, *head);
+}
+
+void timer_wheel::append(timer& t, timer*& head) noexcept {
+    t.list_ = &head;
     t.next_ = nullptr;
-    if (*head == nullptr) {
-        *head = &t;
+    if (head == nullptr) {
+        head = &t;
     } else {
-        t.previous_ = (*head)->previous_;
+        t.previous_ = head->previous_;
         t.previous_->next_ = &t;
     }
-    (*head)->previous_ = &t;
+    head->previous_ = &t;
 }
 
 timer_wheel::~timer_wheel() {
@@ -56,6 +64,7 @@ timer_wheel::~timer_wheel() {
             disarm(*list);
     };
     empty(due_);
+    empty(never_);
     for (auto& level : wheel_)
         std::ranges::for_each(level, empty);
     ROTA_CHECK(armed_ == 0, "all that was armed is in one of the lists");
@@ -73,7 +82,7 @@ void timer_wheel::disarm(timer& t) noexcept {
     if (timer* const after = t.next_ != nullptr ? t.next_ : head; after != nullptr) {
         after->previous_ = t.previous_;
     }
-    if (head == nullptr && t.list_ != &due_) {
+    if (head == nullptr && t.list_ != &due_ && t.list_ != &never_) {
         const auto index = static_cast<unsigned>(t.list_ - &wheel_[0][0]);
         occupied_[index / slots] &= ~(std::uint64_t{1} << (index % slots));
     }

@@ -335,12 +335,12 @@ void worker::pass_on() noexcept {
 void worker::run_lent(std::chrono::nanoseconds budget) noexcept {
     ROTA_CHECK(state() == baton::lent, "a lent run has the baton");
     worker* const before = hold();
-    const time_point start = time_.now();
+    const time_point until = deadline_after(time_.now(), budget);
     for (;;) {
-        turn_until_ = start + budget;
+        turn_until_ = until;
         turn(steps_per_turn);
         turn_until_ = time_point::max();
-        const bool over = time_.now() - start >= budget;
+        const bool over = time_.now() >= until;
         if (has_work() && !over) {
             continue;
         }

@@ -127,3 +127,17 @@ TEST_CASE("an exception in a routine goes to the error handler with its name") {
     REQUIRE(name == "doomed");
     REQUIRE(r->error() != nullptr);
 }
+
+TEST_CASE("the clock may move for ever: it stays at the last timer that fires") {
+    constexpr auto ever = std::chrono::hours::max();
+    rota::inline_scheduler scheduler;
+    const auto start = scheduler.now();
+    const auto sleeper = scheduler.spawn(rota::sleep_for(ever), {.name = "sleeper"});
+    const auto other = scheduler.spawn(rota::sleep_for(3h));
+    REQUIRE(scheduler.advance(ever) == rota::run_status::some_routines_blocked);
+    REQUIRE(other->state() == rota::routine_state::stopped);
+    REQUIRE(scheduler.now() == start + 3h);
+    REQUIRE_FALSE(scheduler.advance_to_next_timer());
+    REQUIRE_THROWS_AS(scheduler.run_task(rota::sleep_for(ever)), std::logic_error);
+    REQUIRE(sleeper->state() == rota::routine_state::blocked);
+}

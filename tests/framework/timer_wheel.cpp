@@ -144,7 +144,10 @@ TEST_CASE("times beyond the reach of the wheel, and no time at all") {
     REQUIRE(wheel.advance(start + three_years) == 1);
     REQUIRE(wheel.advance(start + 20 * three_years) == 0);
     REQUIRE(never.armed());
+    REQUIRE(wheel.armed() == 1);
+    REQUIRE(wheel.next() == time_point::max());
     wheel.disarm(never);
+    REQUIRE(wheel.armed() == 0);
     REQUIRE(wheel.next() == time_point::max());
 }
 

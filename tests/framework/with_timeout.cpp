@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <ratio>
 #include <stdexcept>
@@ -75,7 +76,8 @@ TEST_CASE("a time that the clock cannot count is for ever") {
     using third = std::chrono::duration<unsigned long long, std::ratio<1, 3>>;
     static_assert(std::chrono::steady_clock::duration(rota::time_span(third(4))) ==
                   1'333'333'333ns);
-    static_assert(rota::time_span(third::max()) == std::chrono::steady_clock::duration::max());
+    static_assert(std::chrono::steady_clock::duration(rota::time_span(third::max())) ==
+                  std::chrono::steady_clock::duration::max());
     static_assert(std::chrono::steady_clock::duration(
                       rota::time_span(std::chrono::duration<long long, std::pico>(1'500))) == 1ns);
     constexpr auto counted = [](rota::time_span s) {
@@ -89,6 +91,8 @@ TEST_CASE("a time that the clock cannot count is for ever") {
                   std::chrono::steady_clock::duration::max());
     static_assert(counted(std::chrono::duration<double, std::nano>::max()) ==
                   std::chrono::steady_clock::duration::max());
+    constexpr auto no_number = std::numeric_limits<double>::quiet_NaN();
+    static_assert(counted(std::chrono::duration<double>(no_number)) == 0ns);
     static_assert(rota::at_most_ten_years(std::chrono::milliseconds::max()) == 87'600h);
     static_assert(rota::at_most_ten_years(5ms) == 5ms);
 }

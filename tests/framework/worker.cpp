@@ -393,3 +393,20 @@ TEST_CASE("producers, a lender and the worker's thread: everything runs, by one 
     REQUIRE(alone);
     REQUIRE(ran == each * static_cast<int>(producers));
 }
+
+TEST_CASE("a lent run may be without an end") {
+    driven d;
+    bool spent = false;
+    job many([&] {
+        for (int i = 0; i < 100; ++i)
+            spent = d.w->spend() || spent;
+    });
+    d.run({[&] {
+        REQUIRE(d.w->try_lend());
+        d.w->post(many);
+        d.w->run_lent(std::chrono::nanoseconds::max());
+        REQUIRE(d.w->state() == rota::baton::parked);
+        d.w->stop();
+    }});
+    REQUIRE_FALSE(spent);
+}

@@ -55,9 +55,11 @@ public:
     run_status run();
     /// As run(): returns how many steps were taken.
     std::size_t run_until_idle();
-    /// Moves the clock by `length`, timer by timer, and runs what becomes ready at each.
+    /// Moves the clock by `length`, timer by timer, and runs what becomes ready at each. Of a
+    /// length for ever it stays at the last timer.
     run_status advance(time_span length);
-    /// Moves the clock to the next timer and runs what becomes ready. False if no timer is armed.
+    /// Moves the clock to the next timer and runs what becomes ready. False if none is armed, or
+    /// only for ever.
     bool advance_to_next_timer();
 
     /// Runs `body` (see task_body) as a routine to its end, together with all others, and returns

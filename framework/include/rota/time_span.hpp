@@ -8,7 +8,8 @@
 namespace rota {
 
 /// A length of time, of any std::chrono::duration: of one that the clock cannot count it is the
-/// longest that it can, so that milliseconds::max() and hours::max() mean for ever. A value.
+/// longest that it can, so that milliseconds::max() and hours::max() mean for ever; what is not a
+/// number is zero. A value.
 class time_span {
 public:
     using length = std::chrono::steady_clock::duration;
@@ -27,9 +28,9 @@ private:
             using given = std::chrono::duration<Rep, Period>;
             if (d >= duration_cast<given>(length::max()))
                 return length::max();
-            if (d <= duration_cast<given>(length::min()))
-                return length::min();
-            return duration_cast<length>(d);
+            if (d > duration_cast<given>(length::min()))
+                return duration_cast<length>(d);
+            return d <= given::zero() ? length::min() : length::zero();
         } else {
             // Of any period: 64 bits by 63 have room in 127.
             using ticks = std::ratio_divide<Period, length::period>;

@@ -63,7 +63,7 @@ public:
     timer_wheel& operator=(const timer_wheel&) = delete;
 
     /// Arms `t`, which is not armed, for `when`; a time in the past fires at the next advance(), or
-    /// a tick later if one is under way.
+    /// a tick later if one is under way, and time_point::max() never.
     void arm(timer& t, time_point when) noexcept;
     /// Disarms `t` if it is armed.
     void disarm(timer& t) noexcept;
@@ -71,7 +71,7 @@ public:
     /// returns how many fired. Timers may be armed and disarmed meanwhile.
     std::size_t advance(time_point now);
     /// The time of the next advance() that has something to do, or time_point::max() when no timer
-    /// is armed.
+    /// is armed that fires.
     [[nodiscard]] time_point next() const noexcept;
     [[nodiscard]] std::size_t armed() const noexcept { return armed_; }
 
@@ -88,6 +88,7 @@ private:
     [[nodiscard]] std::uint64_t tick_of(time_point when) const noexcept;
     [[nodiscard]] bool find_next(expiry& out) const noexcept;
     void link(timer& t) noexcept;
+    static void append(timer& t, timer*& head) noexcept;
 
     time_point start_;
     std::uint64_t elapsed_ = 0;
@@ -95,7 +96,8 @@ private:
     bool advancing_ = false;
     std::array<std::uint64_t, levels> occupied_{};
     std::array<std::array<timer*, slots>, levels> wheel_{};
-    timer* due_ = nullptr; // armed for a tick that has already passed
+    timer* due_ = nullptr;   // armed for a tick that has already passed
+    timer* never_ = nullptr; // armed for time_point::max()
 };
 
 } // namespace rota
