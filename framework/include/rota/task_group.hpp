@@ -131,7 +131,8 @@ public:
 
     /// `co_await group.join();` waits until no child is left. Rethrows the first error; throws
     /// operation_cancelled if there is none, but a child was cancelled and the parent's stop was
-    /// requested. The group can be used again then.
+    /// requested. If none has failed and no stop was requested, the group can be used again then;
+    /// else what is spawned never begins, and the next join() says the same.
     join_awaiter join(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
