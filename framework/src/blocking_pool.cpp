@@ -22,7 +22,8 @@ void blocking_pool::submit(job& j) {
     // Idle threads that have been woken already count as idle until they run: one for each job.
     if (idle_ <= waiting_ && threads_.size() < threads_max_) {
         try {
-            threads_.push_back(start_quiet_thread("rota-blocking", [this] { serve(); }));
+            threads_.push_back(start_quiet_thread(
+                "rota-blocking", [this] { serve(); }, this));
         } catch (const std::exception&) {
             if (threads_.empty())
                 throw;

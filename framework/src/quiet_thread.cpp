@@ -10,6 +10,8 @@
 namespace rota {
 namespace {
 
+thread_local const void* started_for = nullptr;
+
 /// Blocks signals on this thread as long as it lives; not those by which a fault shows, nor the one
 /// by which stack_trace.hpp asks a thread where it is.
 class blocked_signals {
@@ -46,15 +48,20 @@ void quiet_thread::join() {
     running_.reset();
 }
 
-quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body) {
+const void* quiet_thread::purpose() noexcept { return started_for; }
+
+quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body,
+                                const void* purpose) {
     const blocked_signals inherited;
     quiet_thread started;
     // First all that may fail: a thread that runs already would have to be waited for.
     started.running_ = std::make_unique<quiet_thread::running>();
-    started.running_->thread = std::jthread([known_as = name.substr(0, 15), run = std::move(body)] {
-        ::pthread_setname_np(::pthread_self(), known_as.c_str());
-        run();
-    });
+    started.running_->thread =
+        std::jthread([known_as = name.substr(0, 15), run = std::move(body), purpose] {
+            ::pthread_setname_np(::pthread_self(), known_as.c_str());
+            started_for = purpose;
+            run();
+        });
     return started;
 }
 

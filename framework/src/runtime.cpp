@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -98,7 +99,13 @@ runtime::runtime(runtime_options options)
     }
 }
 
-runtime::~runtime() { stop(); }
+runtime::~runtime() {
+    try {
+        stop();
+    } catch (const std::logic_error& e) {
+        end_program(e);
+    }
+}
 
 std::unique_ptr<stall_watch> runtime::make_watch() {
     stall_watch::options how{.limit = options_.stall_limit,
@@ -217,6 +224,7 @@ void runtime::start() {
 }
 
 void runtime::join() {
+    refuse_any_own_thread("join()");
     start();
     registry_.wait_empty();
 }
@@ -229,22 +237,58 @@ void runtime::refuse_own_thread(const char* what) const {
     }
 }
 
+void runtime::refuse_any_own_thread(const char* what) const {
+    refuse_own_thread(what);
+    if (blocking_.is_own_thread() || watch_->is_own_thread()) {
+        throw std::logic_error(std::string("rota: ") + what +
+                               " would wait for the thread that it is called on");
+    }
+}
+
+void runtime::end_program(const std::exception& why) noexcept {
+    std::fprintf(stderr, "%s, by a destructor; exit() runs those of statics\n", why.what());
+    std::abort();
+}
+
+/// Instead of the threads, which cannot be had: runs all there is to its end, and lets go of what
+/// that has left with the workers.
+void runtime::run_down() noexcept {
+    constexpr std::size_t steps = 64;
+    while (registry_.size() != 0) {
+        std::size_t ran = 0;
+        for (slot& s : slots_) {
+            worker* const before = s.shard->hold();
+            ran += s.shard->turn(steps);
+            s.shard->end_turn();
+            worker::restore(before);
+        }
+        if (ran == 0) // they wait for a time, or for threads of the program's
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (slot& s : slots_) {
+        s.shard->stop();
+        s.shard->run();
+    }
+}
+
 void runtime::stop() {
-    refuse_own_thread("stop()");
+    refuse_any_own_thread("stop()");
     const std::lock_guard one_at_a_time(stop_lock_);
     registry_.request_stop_all(); // and whatever is spawned from now on
     try {
         start();                      // what was spawned but never started must run, if only to end
     } catch (const std::exception&) { // no threads to be had, or no memory
-        if (registry_.size() != 0)
-            throw;
     }
+    bool has_threads = false;
     {
         const std::lock_guard guard(lock_);
         if (stopped_)
             return;
         stopped_ = true; // the workers are from now on those that there are
+        has_threads = running_;
     }
+    if (!has_threads)
+        run_down();
     registry_.wait_empty();
     for (slot& s : slots_)
         s.shard->stop();

@@ -80,7 +80,8 @@ void stall_watch::start() {
         return;
     if (options_.limit.count() > 0)
         prepare_stack_traces();
-    thread_ = start_quiet_thread("rota-watch", [this] { run(); });
+    thread_ = start_quiet_thread(
+        "rota-watch", [this] { run(); }, this);
 }
 
 void stall_watch::stop() noexcept {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <semaphore>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,8 @@
 
 #include <rota/inline_scheduler.hpp>
 #include <rota/runtime.hpp>
+
+#include "death.hpp"
 
 namespace {
 
@@ -176,4 +179,38 @@ TEST_CASE("without threads, too, work does not begin once a stop has been reques
     CHECK(scheduler.run() == rota::run_status::no_routines);
     CHECK(work.done == 0);
     CHECK_FALSE(work.begun.try_acquire());
+}
+
+TEST_CASE("work cannot wait for the end of its own runtime") {
+    rota::runtime rt({.workers = 1});
+    rota::runtime other({.workers = 1});
+    const auto try_it = [&]() -> rota::task<int> {
+        int refused = 0;
+        auto work = [&] {
+            try {
+                rt.stop();
+            } catch (const std::logic_error&) {
+                ++refused;
+            }
+            try {
+                rt.join();
+            } catch (const std::logic_error&) {
+                ++refused;
+            }
+            (void)rt.block_on(answer());
+            (void)other.block_on(answer());
+            other.stop();
+        };
+        co_await rota::blocking(std::ref(work));
+        co_return refused;
+    };
+    REQUIRE(rt.block_on(try_it) == 2);
+}
+
+TEST_CASE("a runtime that is destroyed on a thread of its own ends the program, with words") {
+    const std::string words = last_words([] {
+        auto* const rt = new rota::runtime({.workers = 1});
+        rt->block_on(rota::blocking([rt] { delete rt; }));
+    });
+    REQUIRE(words.find("a destructor") != std::string::npos);
 }

@@ -47,3 +47,18 @@ TEST_CASE("a quiet thread is joined once, by join() or at its end") {
     }
     REQUIRE(ran == 2);
 }
+
+TEST_CASE("a quiet thread knows what it was started for") {
+    const int object = 0;
+    const void* known = nullptr;
+    const void* unknown = &object;
+    rota::start_quiet_thread(
+        "for", [&] { known = rota::quiet_thread::purpose(); }, &object)
+        .join();
+    rota::start_quiet_thread("for-nothing", [&] {
+        unknown = rota::quiet_thread::purpose();
+    }).join();
+    REQUIRE(known == &object);
+    REQUIRE(unknown == nullptr);
+    REQUIRE(rota::quiet_thread::purpose() == nullptr);
+}

@@ -249,3 +249,19 @@ TEST_CASE("what holds a worker need not be a routine") {
     CHECK(to_string(seen.await(1).front()).starts_with("something posted holds worker 0 for "));
     p.h.may_end.release();
 }
+
+TEST_CASE("what the watch calls cannot wait for its end") {
+    std::atomic<bool> refused{false};
+    rota::runtime* own = nullptr;
+    rota::runtime rt({.workers = 1, .on_tick = [&] {
+                          try {
+                              own->stop();
+                          } catch (const std::logic_error&) {
+                              refused = true;
+                          }
+                      }});
+    own = &rt;
+    rt.start();
+    while (!refused)
+        std::this_thread::yield();
+}

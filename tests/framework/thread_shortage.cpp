@@ -1,7 +1,6 @@
 // What a runtime is like after threads could not be had.
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <stdexcept>
@@ -9,23 +8,18 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
-#include <dlfcn.h>
-#include <pthread.h>
 #include <sched.h>
 
 #include <rota/runtime.hpp>
+#include <rota/sleep.hpp>
 #include <rota/stall_watch.hpp>
 #include <rota/yield.hpp>
 
+#include "limited_threads.hpp"
+
+using test::few_threads;
+
 namespace {
-
-/// How many threads this one may still start; below zero: as many as it likes.
-thread_local int threads_left = -1;
-
-struct few_threads {
-    explicit few_threads(int count) { threads_left = count; }
-    ~few_threads() { threads_left = -1; }
-};
 
 rota::task<void> count_up(std::atomic<int>* n) {
     co_await rota::yield();
@@ -55,24 +49,6 @@ void run_on_all(rota::runtime& rt) {
 }
 
 } // namespace
-
-/// A sanitizer's that is linked into the program, which has to know of each thread.
-extern "C" [[gnu::weak]] int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*,
-                                                          void* (*)(void*), void*);
-
-/// In the place of the C library's, for this program.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
-                              void* (*body)(void*), void* argument) {
-    static const auto real =
-        __interceptor_pthread_create != nullptr
-            ? __interceptor_pthread_create
-            : reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
-    if (threads_left == 0)
-        return EAGAIN;
-    if (threads_left > 0)
-        --threads_left;
-    return real(thread, attributes, body, argument);
-}
 
 TEST_CASE("a runtime that could not start all threads has started none, and can be started later") {
     rota::runtime rt({.workers = 4});
@@ -159,4 +135,30 @@ TEST_CASE("a worker that its observer refuses is not there, and the watch does n
             sched_yield();
         REQUIRE(stalls == 1);
     }
+}
+
+TEST_CASE("what has been spawned comes to its end, though no thread is to be had for it") {
+    const few_threads shortage(0);
+    std::vector<rota::routine_ptr> spawned;
+    std::atomic<int> done = 0;
+    constexpr auto goes_on = [](std::atomic<int>* n) -> rota::task<void> {
+        try {
+            co_await rota::sleep_for(std::chrono::hours(1));
+        } catch (const rota::operation_cancelled&) {
+        }
+        ++*n;
+    };
+    for (const bool stops : {true, false}) {
+        rota::runtime rt({.workers = 2});
+        for (int i = 0; i < 4; ++i) {
+            spawned.push_back(rt.spawn(count_up(&done)));
+            spawned.push_back(rt.spawn(goes_on(&done)));
+        }
+        REQUIRE_THROWS_AS(rt.start(), std::system_error);
+        if (stops)
+            rt.stop();
+    }
+    for (const rota::routine_ptr& r : spawned)
+        REQUIRE(r->state() == rota::routine_state::stopped);
+    REQUIRE(done >= 8);
 }

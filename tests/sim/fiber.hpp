@@ -35,9 +35,10 @@ public:
     static fiber* current() noexcept { return running_; }
 
     const std::string name;
-    const unsigned weight; ///< how often it is chosen, beside the others
-    const bool serves;     ///< it is one of the server's
-    int ample = 0;         ///< memory: how many say so (memory.hpp)
+    const unsigned weight;         ///< how often it is chosen, beside the others
+    const bool serves;             ///< it is one of the server's
+    int ample = 0;                 ///< memory: how many say so (memory.hpp)
+    const void* purpose = nullptr; ///< as quiet_thread has it
     bool ended = false;
 
     // -- what it waits for; nothing: it can go on

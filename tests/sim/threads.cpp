@@ -39,10 +39,17 @@ void quiet_thread::join() {
     running_.reset();
 }
 
-quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body) {
+const void* quiet_thread::purpose() noexcept {
+    const sim::fiber* const running = sim::fiber::current();
+    return running != nullptr ? running->purpose : nullptr;
+}
+
+quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body,
+                                const void* purpose) {
     quiet_thread started;
     started.running_ = std::make_unique<quiet_thread::running>();
     started.running_->thread = &sim::here().start(name, std::move(body));
+    started.running_->thread->purpose = purpose; // it has not run yet
     return started;
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -58,8 +59,10 @@ struct worker_status {
 
 /// The executor with worker threads (the references' Runtime): start, spawn, join, stop.
 ///
-/// Routines may be spawned before start(); they wait for it. The destructor stops and joins. All
-/// members are for any thread that is not one of its own workers, unless they say otherwise.
+/// Routines may be spawned before start(); they wait for it. The destructor stops and joins; on a
+/// thread of its own, which it can neither wait for nor go before, it ends the program, with words
+/// on stderr. All members are for any thread that is not one of its own workers, unless they say
+/// otherwise.
 class runtime final : public executor {
 public:
     static constexpr std::size_t max_workers = 256;
@@ -73,9 +76,12 @@ public:
     /// them can be had: none runs then, nothing has changed, and it can be tried again.
     void start();
     /// Waits until no routine is left. New ones may be spawned meanwhile, and are waited for too.
+    /// Throws std::logic_error where stop() does.
     void join();
-    /// Asks every routine to stop, waits for all of them, ends the threads and joins them.
-    /// Idempotent. Throws std::logic_error in a routine, or whatever else a worker of it runs.
+    /// Asks every routine to stop, waits for all of them, ends the threads and joins them. Routines
+    /// that it has no threads for, since none are to be had, run on the calling thread, if only to
+    /// end. Idempotent. Throws std::logic_error on a thread of its own: in a routine, or whatever
+    /// else a worker of it runs, in work for blocking(), in on_stall and on_tick.
     void stop();
 
     /// Runs `body`, a task, another wait, or a function (see task_body), as a routine, waits for
@@ -102,6 +108,10 @@ public:
     /// Throws std::logic_error on a thread that runs a worker of this runtime, for which `what`
     /// would wait for ever. Any thread.
     void refuse_own_thread(const char* what) const;
+    /// The same on every thread of its own, for what would wait for all of them. Any thread.
+    void refuse_any_own_thread(const char* what) const;
+    /// For a destructor that is refused so: ends the program, with words on stderr.
+    [[noreturn]] static void end_program(const std::exception& why) noexcept;
 
     [[nodiscard]] assignment assign() override;
     [[nodiscard]] blocking_pool* blocking_threads() noexcept override { return &blocking_; }
@@ -125,6 +135,7 @@ private:
     void add_worker();
     void activate(std::size_t index) noexcept;
     void start_threads(const std::vector<std::size_t>& of);
+    void run_down() noexcept;
     void grow(std::size_t count);
 
     const runtime_options options_;

@@ -71,6 +71,8 @@ public:
     void start();
     /// Ends it. Idempotent.
     void stop() noexcept;
+    /// Whether it is the calling thread. Any thread.
+    [[nodiscard]] bool is_own_thread() const noexcept { return quiet_thread::purpose() == this; }
 
     /// A worker has taken its baton. Any thread; cheap.
     void worker_woke() noexcept {

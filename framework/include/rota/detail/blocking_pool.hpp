@@ -52,6 +52,8 @@ public:
     /// Ends the threads, as the destructor does.
     void stop() noexcept;
 
+    /// Whether the calling thread is one of these.
+    [[nodiscard]] bool is_own_thread() const noexcept { return quiet_thread::purpose() == this; }
     [[nodiscard]] std::size_t threads_max() const noexcept { return threads_max_; }
     /// How many threads there are, how many of them work, how many jobs wait for one.
     struct status {

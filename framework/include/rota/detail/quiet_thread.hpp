@@ -24,16 +24,21 @@ public:
     [[nodiscard]] bool joinable() const noexcept { return running_ != nullptr; }
     /// Waits for its end. It is joinable.
     void join();
+    /// What the thread that calls this was started for, by start_quiet_thread(); null on others.
+    [[nodiscard]] static const void* purpose() noexcept;
 
 private:
-    friend quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body);
+    friend quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body,
+                                           const void* purpose);
     struct running;
 
     std::unique_ptr<running> running_;
 };
 
 /// Starts a thread that runs `body`. `name` shows in the system's listings, up to 15 characters of
-/// it. Throws std::system_error if there can be no more threads.
-quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body);
+/// it. `purpose`, the object that it works for, is only compared. Throws std::system_error if there
+/// can be no more threads.
+quiet_thread start_quiet_thread(const std::string& name, std::function<void()> body,
+                                const void* purpose = nullptr);
 
 } // namespace rota
