@@ -363,7 +363,13 @@ void context::run() {
     }
 }
 
-context::~context() { stop(); }
+context::~context() {
+    try {
+        stop();
+    } catch (const std::logic_error& e) {
+        runtime::end_program(e);
+    }
+}
 
 runtime& context::workers() noexcept { return *parts_->workers; }
 
@@ -378,7 +384,7 @@ worker_io& context_access::io_of(context& ctx, const worker& w) noexcept {
 }
 
 void context::stop() {
-    parts_->workers->refuse_own_thread("stop()");
+    parts_->workers->refuse_any_own_thread("stop()");
     const std::lock_guard one_at_a_time(parts_->stop_lock);
     if (parts_->stopped.exchange(true))
         return;

@@ -1,6 +1,7 @@
 #include <rota/io/context.hpp>
 
 #include <cerrno>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string_view>
@@ -11,8 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rota/blocking.hpp>
 #include <rota/sleep.hpp>
 
+#include "framework/death.hpp"
 #include "refuse_uring.hpp"
 #include "support.hpp"
 
@@ -232,4 +235,12 @@ TEST_CASE("workers come and go while connections are served") {
     old.other.shutdown_write();
     CHECK(old.other.receive_all().empty());
     finish(old.routine);
+}
+
+TEST_CASE("exit() on a thread of a static context's own ends the program, with words") {
+    const std::string words = last_words([] {
+        static context ctx(context_options{.workers = 1});
+        ctx.block_on(rota::blocking([] { std::exit(0); }));
+    });
+    CHECK(words.find("exit()") != std::string::npos);
 }

@@ -30,8 +30,13 @@ struct context_options {
 /// feeds it. One object, made in main(), passed to what opens sockets; there is no global one.
 ///
 /// Threads: the workers; in the split topology one more that receives and one that sends; those of
-/// blocking(), once it is used. None of them takes signals. The destructor stops. Thread-safety: as
-/// the runtime's.
+/// blocking(), once it is used. None of them takes signals. A thread that has made and destroyed a
+/// context on io_uring may get EINTR from its next blocking call, without a signal: the kernel
+/// wakes it to end the rings.
+///
+/// The destructor stops. On a thread of the context's own, as when a handler calls exit() and the
+/// context is static, it ends the program, with words on stderr: end such a program by
+/// server::drain(), or by std::quick_exit(). Thread-safety: as the runtime's.
 class context {
 public:
     /// Probes the kernel, sets up rings and threads. Says in one log line what was chosen, and in
@@ -57,7 +62,8 @@ public:
 
     /// Cancels every routine, aborts every connection, waits for all of them, ends the threads.
     /// Connections and listeners that the program still holds are closed, too, with a line in the
-    /// log that says how many and whose; their handles are dead from then on. Idempotent.
+    /// log that says how many and whose; their handles are dead from then on. Idempotent. Throws
+    /// std::logic_error on a thread of its own, as runtime::stop() does.
     void stop();
 
     /// Gives free memory back to the system (man 3 malloc_trim), beside the work that goes on. A
