@@ -18,6 +18,7 @@
 #include <rota/io/end_signals.hpp>
 #include <rota/io/server.hpp>
 #include <rota/join.hpp>
+#include <rota/time_span.hpp>
 #include <rota/under.hpp>
 #include <rota/with_timeout.hpp>
 
@@ -25,6 +26,7 @@
 #include "bind_failure.hpp"
 #include "datagram_core.hpp"
 #include "gate.hpp"
+#include "run_guard.hpp"
 #include "socket_option.hpp"
 
 namespace rota::io {
@@ -39,11 +41,17 @@ struct datagram_server::state {
             bound = where;
         settled.notify_all();
     }
+    /// run() has ended, or never will begin.
+    void end_run() noexcept {
+        settle(std::nullopt);
+        on_socket = {};
+    }
 
     context& ctx;
     const datagram_server_options options;
     const endpoint address;
     handler on_socket;         // given up by run()
+    bool begun = false;        // run() has been called
     std::stop_source draining; // sockets give what is there, and then nothing
     std::stop_source hurry;    // do not wait for the handlers
     gate open{std::numeric_limits<std::size_t>::max()}; // sockets
@@ -205,7 +213,9 @@ static task<void> serve_then_drain(std::shared_ptr<datagram_server::state> s,
 }
 
 /// Whatever happens, it ends after all that uses what the program has given to the server.
-static task<void> run_to_the_end(std::shared_ptr<datagram_server::state> s) {
+static task<void> run_to_the_end(run_guard<datagram_server::state> given) {
+    const run_guard life = std::move(given); // ends with the coroutine, not with its frame
+    const std::shared_ptr<datagram_server::state>& s = life.of();
     std::vector<routine_ptr> handlers;
     std::exception_ptr error;
     task<std::exception_ptr> ended = until_all_ended(&handlers); // so that the end needs no memory
@@ -225,21 +235,32 @@ static task<void> run_to_the_end(std::shared_ptr<datagram_server::state> s) {
         co_await closed.under(not_stopped);
     } catch (const timed_out&) { // a handler has given its socket away, to whatever keeps it
     }
-    s->on_socket = {};
     if (error || theirs)
         std::rethrow_exception(error ? error : theirs);
 }
 
+static datagram_server_options checked(datagram_server_options options) {
+    if (options.drain_timeout.count() < 0)
+        throw std::invalid_argument("datagram_server: a time is not negative");
+    options.drain_timeout = at_most_ten_years(options.drain_timeout);
+    return options;
+}
+
 datagram_server::datagram_server(context& ctx, handler on_socket, const endpoint& address,
                                  datagram_server_options options)
-    : state_(std::make_shared<state>(ctx, std::move(on_socket), address, options)) {
+    : state_(std::make_shared<state>(ctx, std::move(on_socket), address, checked(options))) {
     if (!state_->on_socket)
         throw std::invalid_argument("datagram_server: no handler");
 }
 
 datagram_server::~datagram_server() { state_->settle(std::nullopt); }
 
-task<void> datagram_server::run() { return run_to_the_end(state_); }
+task<void> datagram_server::run() {
+    if (state_->begun)
+        throw std::logic_error("datagram_server: run() once");
+    state_->begun = true;
+    return run_to_the_end(run_guard(state_));
+}
 
 void datagram_server::drain() noexcept {
     if (!state_->draining.request_stop())
@@ -248,6 +269,11 @@ void datagram_server::drain() noexcept {
 
 std::optional<endpoint> datagram_server::local() const {
     std::unique_lock guard(state_->lock);
+    if (!state_->bound) {
+        guard.unlock(); // the runtime has a lock, too
+        state_->ctx.workers().refuse_own_thread("local()");
+        guard.lock();
+    }
     state_->settled.wait(guard, [this] { return state_->bound.has_value(); });
     return *state_->bound;
 }

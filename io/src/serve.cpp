@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -37,8 +38,14 @@ void run_until_signalled(context& ctx, server& s, end_signals& signals) {
 }
 
 void run_until_signalled(context& ctx, server& s) {
-    end_signals signals(s.state_->options.drain_timeout);
-    run_until_signalled(ctx, s, signals);
+    std::optional<end_signals> signals;
+    try {
+        signals.emplace(s.state_->options.drain_timeout);
+    } catch (...) { // no thread for them
+        s.state_->settle({});
+        throw;
+    }
+    run_until_signalled(ctx, s, *signals);
 }
 
 int detail::exit_code_of_failure() noexcept {

@@ -14,6 +14,7 @@
 #include <rota/yield.hpp>
 
 #include "gate.hpp"
+#include "run_guard.hpp"
 #include "server_state.hpp"
 
 namespace rota::io {
@@ -328,7 +329,9 @@ static task<void> serve_then_drain(std::shared_ptr<server::state> s, listeners* 
 /// Whatever happens, it ends after all that uses what the program has given to the server, or may
 /// give up once this has returned: first the acceptors, which refer to the listeners, then every
 /// handler, then what runs beside them. Only connections may be left, whose bytes go out.
-static task<void> run_to_the_end(std::shared_ptr<server::state> s) {
+static task<void> run_to_the_end(run_guard<server::state> given) {
+    const run_guard life = std::move(given); // ends with the coroutine, not with its frame
+    const std::shared_ptr<server::state>& s = life.of();
     listeners open;
     std::vector<routine_ptr> acceptors;
     std::vector<routine_ptr> beside;
@@ -357,10 +360,6 @@ static task<void> run_to_the_end(std::shared_ptr<server::state> s) {
     for (const routine_ptr& each : beside)
         each->request_stop();
     co_await left_alone.under(not_stopped);
-    s->drop_attached();
-    s->on_client = {};
-    s->others.clear();
-    s->rests = {};
     if (error)
         std::rethrow_exception(error);
 }
@@ -369,7 +368,7 @@ task<void> server::run() {
     if (state_->begun)
         throw std::logic_error("server: run() once");
     state_->begun = true;
-    return run_to_the_end(state_);
+    return run_to_the_end(run_guard(state_));
 }
 
 } // namespace rota::io

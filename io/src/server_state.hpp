@@ -123,6 +123,16 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
             bound = std::move(where);
         settled.notify_all();
     }
+
+    /// run() has ended, or never will begin: nobody waits for it, and what the program has given
+    /// goes.
+    void end_run() noexcept {
+        settle({});
+        drop_attached();
+        on_client = {};
+        others.clear();
+        rests = {};
+    }
 };
 
 } // namespace rota::io

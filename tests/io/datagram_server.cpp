@@ -190,7 +190,19 @@ TEST_CASE("one datagram does not end the service") {
 TEST_CASE("options that make no sense are refused") {
     context ctx(options_for(each_combination()));
     CHECK_THROWS_AS(datagram_server(ctx, {}, "127.0.0.1:0"), std::invalid_argument);
+    CHECK_THROWS_AS(datagram_server(ctx, echo_datagrams, "127.0.0.1:0", {.drain_timeout = -1ms}),
+                    std::invalid_argument);
     datagram_server unix_server(ctx, echo_datagrams, "unix:@x");
     CHECK_THROWS_AS(ctx.block_on(unix_server.run()), std::invalid_argument);
     CHECK(serve_datagrams(echo_datagrams, "nonsense", {}, options_for(each_combination())) == 1);
+}
+
+TEST_CASE("a worker cannot wait for a server that has not begun") {
+    context ctx(options_for(each_combination(), 1));
+    datagram_server s(ctx, echo_datagrams, "127.0.0.1:0");
+    const auto ask = [&s]() -> task<void> {
+        (void)s.local();
+        co_return;
+    };
+    CHECK_THROWS_AS(ctx.block_on(ask), std::logic_error);
 }

@@ -40,6 +40,7 @@ public:
     /// it would always fail, and has ended.
     using handler = std::function<task<void>(datagram_socket)>;
 
+    /// Throws std::invalid_argument for options that make no sense.
     datagram_server(context& ctx, handler on_socket, const endpoint& address,
                     datagram_server_options options = {});
     ~datagram_server();
@@ -51,12 +52,13 @@ public:
     /// are cancelled. Ends after the last of them, with the port free, and throws what ended one of
     /// them, if anything.
     /// A stop request skips the waiting. Throws std::system_error if it cannot receive there, also
-    /// if another program does. Once. The task needs no server object.
+    /// if another program does. Once: std::logic_error otherwise. The task needs no server object.
     [[nodiscard]] task<void> run();
     /// Begins to drain; a second call cuts the waiting short. Any thread; idempotent.
     void drain() noexcept;
-    /// Where it receives, with the port that the system chose. Blocks the calling thread, which is
-    /// no worker, until it does; nothing if it could not.
+    /// Where it receives, with the port that the system chose. Blocks the calling thread until it
+    /// does; nothing if it could not, or if what run() returned has gone without having begun.
+    /// Throws std::logic_error on a worker, which it would wait for.
     [[nodiscard]] std::optional<endpoint> local() const;
 
 private:

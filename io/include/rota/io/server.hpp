@@ -134,8 +134,9 @@ public:
     /// Connections whose descriptor is open. Any thread.
     [[nodiscard]] std::size_t connections() const noexcept;
     /// Where it listens, with the ports that the system chose, in the order of the options and then
-    /// of also(). Blocks the calling thread, which is
-    /// no worker, until it does; empty if it could not.
+    /// of also(). Blocks the calling thread until it does; empty if it could not, or if what run()
+    /// returned has gone without having begun. Throws std::logic_error on a worker, which it would
+    /// wait for.
     [[nodiscard]] std::vector<endpoint> listening() const;
 
 private:
