@@ -2,13 +2,19 @@
 
 #include <rota/io/detail/log.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <deque>
+#include <string>
 #include <system_error>
+#include <thread>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +34,32 @@ namespace {
 constexpr unsigned accepts_in_a_row = 16; // then the worker's other clients have their turn
 constexpr std::size_t backlog_taken_at_close = 4096;
 constexpr int unsent_bytes_max = 131'072; // in the kernel, beyond what the client has room for
+
+/// Held while a listener takes a path. A server between bind() and listen() answers as one that is
+/// gone: without it another that starts in the same moment would take its file for left over.
+///
+/// It is a lock of the directory (man 2 flock), which leaves nothing behind. Others may hold it for
+/// purposes of their own, or it cannot be had: after a while it does without.
+class path_claim {
+public:
+    explicit path_claim(const std::string& path) {
+        if (path.empty())
+            return;
+        const std::size_t slash = path.rfind('/');
+        const std::string directory =
+            slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+        directory_ = accepted_socket(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        constexpr auto pause = std::chrono::milliseconds(1);
+        for (int tries = 0; tries < 1000 && directory_.get() >= 0; ++tries) {
+            if (::flock(directory_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+                return;
+            std::this_thread::sleep_for(pause);
+        }
+    }
+
+private:
+    accepted_socket directory_{-1}; // its close gives the lock back
+};
 
 /// A socket file that outlived its server makes bind() fail: remove it if nobody answers there.
 void remove_stale_socket(const endpoint& address) {
@@ -63,6 +95,7 @@ accepted_socket open_listening(const endpoint& address, const listen_options& op
         !set_option(s.get(), IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6_only ? 1 : 0)) {
         throw_bind_failure(address, "cannot listen on", SOCK_STREAM);
     }
+    const path_claim until_it_listens(address.file_path());
     if (address.family() == AF_UNIX)
         remove_stale_socket(address);
     if (::bind(s.get(), address.address(), address.length()) != 0 ||

@@ -7,11 +7,13 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "support.hpp"
@@ -197,6 +199,35 @@ TEST_CASE("a Unix socket that a program listens on is left alone, even if it doe
     CHECK(error_of_listen(ctx, at, &code).find(at.to_string()) != std::string::npos);
     CHECK(code == EADDRINUSE);
     CHECK(std::filesystem::exists(at.file_path()));
+}
+
+TEST_CASE("a Unix socket whose server is about to listen is not taken for left over") {
+    const combination how = each_combination();
+    context ctx(options_for(how));
+    const temporary_folder folder;
+    const endpoint at = folder.socket();
+    const peer directory(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(::flock(directory.fd(), LOCK_EX) == 0); // as a listener has it meanwhile
+    const peer other(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(other.fd(), at.address(), at.length()) == 0);
+    int code = 0;
+    std::thread later([&] { error_of_listen(ctx, at, &code); });
+    std::this_thread::sleep_for(20ms);
+    const bool listens = ::listen(other.fd(), 1) == 0;
+    ::flock(directory.fd(), LOCK_UN);
+    later.join();
+    CHECK(listens);
+    CHECK(code == EADDRINUSE);
+    const peer client(at);
+    CHECK(std::filesystem::exists(at.file_path()));
+}
+
+TEST_CASE("a lock of the directory that another program keeps is no obstacle for long") {
+    context ctx(options_for({backend_kind::epoll, topology::split}));
+    const temporary_folder folder;
+    const peer directory(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(::flock(directory.fd(), LOCK_EX) == 0);
+    CHECK(error_of_listen(ctx, folder.socket()).empty());
 }
 
 TEST_CASE("a file that is no socket is not touched") {
