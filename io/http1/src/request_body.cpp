@@ -90,7 +90,8 @@ task<std::string_view> request_body::read() {
 }
 
 task<bool> request_body::drain(std::uint64_t bytes_max) {
-    bytes_max += received_;
+    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+    bytes_max = bytes_max < most - received_ ? received_ + bytes_max : most;
     for (;;) {
         const parse_event event = advance();
         if (event == parse_event::complete)
@@ -118,7 +119,8 @@ std::chrono::steady_clock::duration request_body::patience() const noexcept {
     return std::max(allowed - waited_, duration::zero());
 }
 
-/// Waits for more input. Throws http_error if the client is too slow or has ended too early.
+/// Waits for more input. Throws http_error if the client is too slow or has ended too early. A wait
+/// for the client that is given up has taken nothing, and can be repeated; its time counts.
 task<void> request_body::wait() {
     failed_ = true; // unless it ends well
     if (!wire_.try_send())
@@ -130,6 +132,10 @@ task<void> request_body::wait() {
         more = co_await wire_.stream().fill(start + patience());
     } catch (const timed_out&) {
         late = true;
+    } catch (const operation_cancelled&) {
+        waited_ += home_.now() - start;
+        failed_ = false;
+        throw;
     }
     if (late)
         throw http_error(408, "the content comes too slowly");

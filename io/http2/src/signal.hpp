@@ -3,8 +3,8 @@
 #include <chrono>
 #include <coroutine>
 #include <source_location>
+#include <stdexcept>
 
-#include <rota/check.hpp>
 #include <rota/detail/timer_wheel.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/owner_wait.hpp>
@@ -29,14 +29,17 @@ public:
         template <class Promise>
         bool await_suspend(std::coroutine_handle<Promise> self) {
             return wait(self, [this] {
-                ROTA_CHECK(of_.waiting_ == nullptr, "one at a time waits for a signal");
+                if (of_.waiting_ != nullptr)
+                    throw std::logic_error("rota: two coroutines wait for the same thing, as two "
+                                           "that read one request's content");
                 of_.waiting_ = this;
                 if (until_)
                     of_.home_.timers().arm(expiry_, *until_);
                 return true;
             });
         }
-        /// True if there was a signal, false if the time was up. Throws operation_cancelled.
+        /// True if there was a signal, false if the time was up. Throws operation_cancelled, and
+        /// std::logic_error beside another wait.
         bool await_resume() {
             finish();
             return !late_;

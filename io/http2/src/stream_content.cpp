@@ -152,16 +152,23 @@ std::chrono::steady_clock::duration stream_content::patience() const noexcept {
     return std::max(allowed - waited_, duration::zero());
 }
 
+/// A wait that is given up has taken nothing, and can be repeated; its time counts.
 task<void> stream_content::wait() {
     sender_.flush();
     const auto start = home_.now();
-    failed_ = true; // unless it ends well
     signal::awaiter coming = arrival_.wait("the content of a request", start + patience());
-    const bool came = co_await coming;
-    if (!came)
+    bool came = false;
+    try {
+        came = co_await coming;
+    } catch (const operation_cancelled&) {
+        waited_ += home_.now() - start;
+        throw;
+    }
+    if (!came) {
+        failed_ = true;
         throw http_error(408, "the content comes too slowly");
+    }
     waited_ += home_.now() - start;
-    failed_ = false;
 }
 
 // --- For another protocol ---

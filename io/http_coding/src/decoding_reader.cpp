@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include <rota/errors.hpp>
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/error.hpp>
 #include <rota/yield.hpp>
@@ -80,7 +81,12 @@ task<std::string_view> decoding_reader::read() {
             co_await yield();
             continue;
         }
-        raw_piece_ = co_await raw_.read();
+        try {
+            raw_piece_ = co_await raw_.read();
+        } catch (const operation_cancelled&) { // nothing has been taken: it can go on there
+            failed_ = false;
+            throw;
+        }
         raw_ended_ = raw_piece_.empty();
     }
     failed_ = false;

@@ -5,12 +5,15 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/errors.hpp>
 #include <rota/http/error.hpp>
 #include <rota/sleep.hpp>
+#include <rota/with_timeout.hpp>
 
 #include "session_driver.hpp"
 
@@ -301,6 +304,52 @@ TEST_CASE("content has to come at a minimum rate") {
     late.advance(1h);
     late.advance(9s);
     CHECK(content(late.exchange("ok")) == "ok");
+}
+
+/// Waits for each piece a second at a time; answers with all of them, and how often it gave up.
+router patient() {
+    router routes;
+    routes.post("/", [](request& req) -> task<response> {
+        std::string all;
+        int given_up = 0;
+        for (bool more = true; more;) {
+            task<std::string_view> reading = req.body().read();
+            try {
+                const std::string_view piece = co_await with_timeout(1s, std::move(reading));
+                all += piece;
+                more = !piece.empty();
+            } catch (const timed_out&) {
+                ++given_up;
+            }
+        }
+        co_return response::text(all + " after " + std::to_string(given_up));
+    });
+    return routes;
+}
+
+TEST_CASE("a read that is given up while it waits can be repeated, and its time counts") {
+    const std::string chunked = "Transfer-Encoding: chunked\r\n\r\n";
+    session_driver s(patient());
+    for (const auto& [first, second] :
+         {std::pair(posted("/", "Content-Length: 10\r\n\r\nhello"), "world"),
+          std::pair(posted("/", chunked + "5\r\nhello\r\n"), "5\r\nworld\r\n0\r\n\r\n"),
+          std::pair(posted("/", chunked + "5\r\nhello\r\n5"), "\r\nworld\r\n0\r\n\r\n")}) {
+        CHECK(s.exchange(first).empty());
+        s.advance(2'500ms);
+        const std::string answer = s.exchange(second);
+        CHECK(content(answer) == "helloworld after 2");
+        CHECK(answer.find("Connection: close") == std::string::npos);
+    }
+    CHECK(s.errors().empty());
+
+    server_limits limits;
+    limits.body_grace = 10s;
+    session_driver silent(patient(), limits);
+    CHECK(silent.exchange(posted("/", "Content-Length: 10\r\n\r\n")).empty());
+    silent.advance(9'999ms);
+    CHECK(silent.receive().empty());
+    silent.advance(2ms); // the read that finds it out is the next one, perhaps
+    CHECK(silent.receive().starts_with("HTTP/1.1 408 "));
 }
 
 TEST_CASE("earlier answers do not wait for the content of a later request") {

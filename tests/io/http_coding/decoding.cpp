@@ -1,11 +1,14 @@
 #include <rota/http/decoding.hpp>
 
+#include <chrono>
 #include <utility>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/errors.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/request_limits.hpp>
+#include <rota/with_timeout.hpp>
 
 #include "answer_read.hpp"
 #include "session_driver.hpp"
@@ -13,6 +16,7 @@
 namespace rota::http {
 namespace {
 
+using namespace std::chrono_literals;
 using coding::format;
 using test::answer_read;
 
@@ -285,6 +289,42 @@ TEST_CASE("the first read still asks for what was expected") {
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Encoding: foo\r\nExpect: 100-continue\r\n"
         "Content-Length: 5\r\n\r\n");
     CHECK(refused.starts_with("HTTP/1.1 415 "));
+}
+
+/// Waits for each piece a second at a time; answers with all of them, and how often it gave up.
+task<response> read_patiently(request& r) {
+    std::string all;
+    int given_up = 0;
+    for (bool more = true; more;) {
+        task<std::string_view> reading = r.body().read();
+        try {
+            const std::string_view piece = co_await with_timeout(1s, std::move(reading));
+            all += piece;
+            more = !piece.empty();
+        } catch (const timed_out&) {
+            ++given_up;
+        }
+    }
+    co_return response::text(all + " after " + std::to_string(given_up));
+}
+
+TEST_CASE("a read that is given up while it waits can be repeated") {
+    if (!coding::is_available(format::gzip))
+        return;
+    router routes;
+    routes.use(http::decoding());
+    routes.post("/", read_patiently);
+    test::session_driver driver(std::move(routes));
+    const std::string coded = coded_by(format::gzip, "hello world");
+    CHECK(driver
+              .exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\n"
+                        "Content-Length: " +
+                        std::to_string(coded.size()) + "\r\n\r\n" + coded.substr(0, 12))
+              .empty());
+    driver.advance(2'500ms);
+    const answer_read answer(driver.exchange(coded.substr(12)));
+    CHECK(answer.status == 200);
+    CHECK(answer.text() == "hello world after 2");
 }
 
 } // namespace

@@ -21,7 +21,9 @@ namespace rota::http {
 ///
 /// The first read also answers "Expect: 100-continue". Reading throws http_error for content that
 /// is malformed, too large or too slow, std::system_error when the client is gone,
-/// operation_cancelled on stop.
+/// operation_cancelled on stop. A read that is given up while it waits for the client, as by a
+/// timeout around it, has taken nothing: the next one goes on there, and the time that it has
+/// waited counts as the client's. After any other failure nothing can be read.
 class body_reader {
 public:
     /// The next piece; empty at the end, and then again. Valid until the next call.
@@ -36,7 +38,7 @@ public:
         return std::numeric_limits<std::uint64_t>::max();
     }
     /// What is left, whole. Throws http_error(413) for more than `bytes_max`, as soon as it is
-    /// announced.
+    /// announced. If it is given up, what it had so far is lost.
     task<std::string> read_all(std::size_t bytes_max = std::numeric_limits<std::size_t>::max());
     /// The length that the client announced, if it did.
     [[nodiscard]] virtual std::optional<std::uint64_t> length() const noexcept = 0;
