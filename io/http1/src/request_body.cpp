@@ -1,6 +1,8 @@
 #include "request_body.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <stdexcept>
 
 #include <rota/errors.hpp>
 #include <rota/http/error.hpp>
@@ -122,9 +124,11 @@ std::chrono::steady_clock::duration request_body::patience() const noexcept {
 /// Waits for more input. Throws http_error if the client is too slow or has ended too early. A wait
 /// for the client that is given up has taken nothing, and can be repeated; its time counts.
 task<void> request_body::wait() {
-    failed_ = true; // unless it ends well
-    if (!wire_.try_send())
+    if (!wire_.try_send()) {
+        failed_ = true; // unless it ends well
         co_await wire_.send();
+        failed_ = false;
+    }
     const auto start = home_.now();
     bool more = false;
     bool late = false;
@@ -134,15 +138,19 @@ task<void> request_body::wait() {
         late = true;
     } catch (const operation_cancelled&) {
         waited_ += home_.now() - start;
-        failed_ = false;
+        throw;
+    } catch (const std::logic_error&) { // another coroutine reads, which goes on
+        throw;
+    } catch (...) {
+        failed_ = true;
         throw;
     }
+    failed_ = late || !more;
     if (late)
         throw http_error(408, "the content comes too slowly");
     if (!more)
         throw http_error(400, "the content ends too early");
     waited_ += home_.now() - start;
-    failed_ = false;
 }
 
 } // namespace rota::http

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,9 @@
 #include <rota/event.hpp>
 #include <rota/http/prometheus.hpp>
 #include <rota/sleep.hpp>
+#include <rota/when_all.hpp>
 
+#include "becomes.hpp"
 #include "server_driver.hpp"
 
 namespace rota::http {
@@ -119,6 +122,36 @@ TEST_CASE("half-close is answered, then the connection ends") {
     c.send(get("/slow") + get("/slow"));
     c.finish();
     CHECK(c.read_all().ends_with("\r\n\r\nslow<end>"));
+}
+
+/// What a read gives, or that it is refused as the program's mistake.
+task<std::string> read_beside(body_reader* from, std::atomic<bool>* refused) {
+    try {
+        const std::string_view piece = co_await from->read();
+        co_return std::string(piece);
+    } catch (const std::logic_error&) {
+        *refused = true;
+    }
+    co_return "refused";
+}
+
+TEST_CASE("two coroutines that read one content are told so, and the first goes on") {
+    std::atomic<bool> refused{false};
+    router routes;
+    routes.post("/", [&refused](request& r) -> task<response> {
+        task<std::string> first = read_beside(&r.body(), &refused);
+        task<std::string> second = read_beside(&r.body(), &refused);
+        const auto both = co_await when_all(std::move(first), std::move(second));
+        const std::string rest = co_await r.text();
+        co_return response::text(std::get<1>(both) + ' ' + std::get<0>(both) + rest);
+    });
+    io::context ctx(two_workers());
+    running s(ctx, std::move(routes));
+    const client c(s.address());
+    c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n" + close_after + "\r\n");
+    CHECK(becomes([&] { return refused.load(); }));
+    c.send("onetwo");
+    CHECK(c.read_all().ends_with("\r\n\r\nrefused onetwo<end>"));
 }
 
 TEST_CASE("a drain lets what was begun finish, and refuses what is new") {
