@@ -38,7 +38,7 @@ time_of_day::time_of_day(std::function<nanoseconds()> look)
 time_ms time_of_day::at(clock::time_point steady) const noexcept {
     const nanoseconds since = steady.time_since_epoch();
     const std::int64_t looked = looked_ns_.load(std::memory_order_relaxed);
-    if (since.count() - looked >= between_looks_ns)
+    if (std::abs(since.count() - looked) >= between_looks_ns)
         look_again(steady);
     const nanoseconds wall = since + nanoseconds(offset_ns_.load(std::memory_order_relaxed));
     return std::chrono::floor<std::chrono::milliseconds>(wall).count();
@@ -47,7 +47,8 @@ time_ms time_of_day::at(clock::time_point steady) const noexcept {
 void time_of_day::look_again(clock::time_point steady) const noexcept {
     std::int64_t looked = looked_ns_.load(std::memory_order_relaxed);
     const std::int64_t now = steady.time_since_epoch().count();
-    if (now - looked < between_looks_ns || !looked_ns_.compare_exchange_strong(looked, now))
+    if (std::abs(now - looked) < between_looks_ns ||
+        !looked_ns_.compare_exchange_strong(looked, now))
         return; // another does it
     const std::int64_t found = look_().count();
     if (std::abs(found - offset_ns_.load(std::memory_order_relaxed)) > noise_ns)

@@ -15,7 +15,8 @@ namespace jobs {
 /// The time of day, which stores work with, by the steady clock of those that ask. How far the two
 /// are apart is looked up once a second, when somebody asks: so that a machine whose time of day is
 /// set, or that was suspended, or whose clocks drift, agrees with others that use the same store,
-/// and a worker need not ask the kernel each time. Within that second time goes on evenly.
+/// and a worker need not ask the kernel each time. Within that second time goes on evenly. The
+/// clock may be another one now and then, as the simulator's beside the machine's.
 ///
 /// Any thread. `look` is called from any, one at a time.
 class time_of_day {

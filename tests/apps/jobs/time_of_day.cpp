@@ -25,8 +25,10 @@ TEST_CASE("the time of day is looked up once a second, and goes on evenly meanwh
     offset -= 2h;
     CHECK(time.at(begin + 2s - 1ns) == 4'606'999);
     CHECK(time.at(begin + 2s) == 4'607'000 - 7'200'000);
-    CHECK(time.at(begin + 1s) == 4'606'000 - 7'200'000); // a worker whose clock is behind
-    CHECK(looks == 4);                                   // the first as it was made
+    CHECK(time.at(begin + 1'001ms) == 4'606'001 - 7'200'000); // a worker whose clock is behind
+    CHECK(looks == 4);                                        // the first as it was made
+    CHECK(time.at(begin - 500s) == 4'605'000 - 7'700'000);    // another clock
+    CHECK(looks == 5);
 }
 
 TEST_CASE("what a look may be wrong by sets no time, drift does") {
