@@ -39,7 +39,7 @@ TRIES = 40 if BRIEF else 60
 STARTS = 20 if BRIEF else 40
 # Each from there to the end is tried: threads and routines are at work.
 LAST_OF_A_START = 50 if BRIEF else 100
-SCRIPTS_S = 60  # on a busy machine fewer are tried
+SCRIPTS_S = 30  # on a busy machine fewer are tried
 BLOCKS_KEPT = 2_000  # in caches that fill with time
 REPEATED = 2  # numbers of a kind that fail again and again
 
