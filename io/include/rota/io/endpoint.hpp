@@ -45,8 +45,8 @@ public:
     [[nodiscard]] std::string file_path() const;
     /// As parse() takes it, but for some names of Unix sockets: a client may have chosen them, so
     /// quotes, backslashes and what is not visible ASCII are `\xNN`, and it is one word of a log. A
-    /// client of IPv4 has its own address where a listener for both has it as an IPv6 one
-    /// (::ffff:192.0.2.1, RFC 4291 section 2.5.5.2).
+    /// client of IPv4 has its own address where a listener for both has it as an IPv6 one (mapped:
+    /// RFC 4291 section 2.5.5.2).
     [[nodiscard]] std::string to_string() const;
 
 private:
