@@ -15,6 +15,7 @@
 #include <rota/sleep.hpp>
 #include <rota/with_timeout.hpp>
 
+#include "read_patiently.hpp"
 #include "session_driver.hpp"
 
 namespace rota::http {
@@ -306,24 +307,9 @@ TEST_CASE("content has to come at a minimum rate") {
     CHECK(content(late.exchange("ok")) == "ok");
 }
 
-/// Waits for each piece a second at a time; answers with all of them, and how often it gave up.
 router patient() {
     router routes;
-    routes.post("/", [](request& req) -> task<response> {
-        std::string all;
-        int given_up = 0;
-        for (bool more = true; more;) {
-            task<std::string_view> reading = req.body().read();
-            try {
-                const std::string_view piece = co_await with_timeout(1s, std::move(reading));
-                all += piece;
-                more = !piece.empty();
-            } catch (const timed_out&) {
-                ++given_up;
-            }
-        }
-        co_return response::text(all + " after " + std::to_string(given_up));
-    });
+    routes.post("/", test::read_patiently);
     return routes;
 }
 

@@ -13,9 +13,9 @@
 
 #include <rota/errors.hpp>
 #include <rota/when_all.hpp>
-#include <rota/with_timeout.hpp>
 
 #include "client.hpp"
+#include "read_patiently.hpp"
 
 namespace rota::http {
 namespace {
@@ -34,30 +34,14 @@ task<std::string> read_beside(body_reader* from) {
 
 router reading() {
     router made;
-    made.post("/patient",
-              [](request& req) -> task<response> {
-                  std::string all;
-                  int given_up = 0;
-                  for (bool more = true; more;) {
-                      task<std::string_view> next = req.body().read();
-                      try {
-                          const std::string_view piece = co_await with_timeout(1s, std::move(next));
-                          all += piece;
-                          more = !piece.empty();
-                      } catch (const timed_out&) {
-                          ++given_up;
-                      }
-                  }
-                  co_return response::text(all + " after " + std::to_string(given_up));
-              })
-        .post("/twice", [](request& req) -> task<response> {
-            task<std::string> first = read_beside(&req.body());
-            task<std::string> second = read_beside(&req.body());
-            const auto both = co_await when_all(std::move(first), std::move(second));
-            const std::string_view rest = co_await req.body().read();
-            co_return response::text(std::get<0>(both) + ' ' + std::get<1>(both) + ' ' +
-                                     std::string(rest));
-        });
+    made.post("/patient", read_patiently).post("/twice", [](request& req) -> task<response> {
+        task<std::string> first = read_beside(&req.body());
+        task<std::string> second = read_beside(&req.body());
+        const auto both = co_await when_all(std::move(first), std::move(second));
+        const std::string_view rest = co_await req.body().read();
+        co_return response::text(std::get<0>(both) + ' ' + std::get<1>(both) + ' ' +
+                                 std::string(rest));
+    });
     return made;
 }
 

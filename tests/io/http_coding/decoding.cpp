@@ -5,12 +5,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include <rota/errors.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/request_limits.hpp>
-#include <rota/with_timeout.hpp>
 
 #include "answer_read.hpp"
+#include "read_patiently.hpp"
 #include "session_driver.hpp"
 
 namespace rota::http {
@@ -291,29 +290,12 @@ TEST_CASE("the first read still asks for what was expected") {
     CHECK(refused.starts_with("HTTP/1.1 415 "));
 }
 
-/// Waits for each piece a second at a time; answers with all of them, and how often it gave up.
-task<response> read_patiently(request& r) {
-    std::string all;
-    int given_up = 0;
-    for (bool more = true; more;) {
-        task<std::string_view> reading = r.body().read();
-        try {
-            const std::string_view piece = co_await with_timeout(1s, std::move(reading));
-            all += piece;
-            more = !piece.empty();
-        } catch (const timed_out&) {
-            ++given_up;
-        }
-    }
-    co_return response::text(all + " after " + std::to_string(given_up));
-}
-
 TEST_CASE("a read that is given up while it waits can be repeated") {
     if (!coding::is_available(format::gzip))
         return;
     router routes;
     routes.use(http::decoding());
-    routes.post("/", read_patiently);
+    routes.post("/", test::read_patiently);
     test::session_driver driver(std::move(routes));
     const std::string coded = coded_by(format::gzip, "hello world");
     CHECK(driver
