@@ -1,7 +1,6 @@
 #include "request_body.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 
 #include <rota/errors.hpp>
@@ -92,8 +91,7 @@ task<std::string_view> request_body::read() {
 }
 
 task<bool> request_body::drain(std::uint64_t bytes_max) {
-    constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-    bytes_max = bytes_max < most - received_ ? received_ + bytes_max : most;
+    bytes_max = bytes_max < no_limit - received_ ? received_ + bytes_max : no_limit;
     for (;;) {
         const parse_event event = advance();
         if (event == parse_event::complete)
