@@ -48,6 +48,16 @@ struct greeting {
     endpoint where;
 };
 
+/// How many descriptors of this process are of that directory.
+std::size_t times_open(const std::string& path) {
+    const std::filesystem::path wanted = std::filesystem::canonical(path);
+    std::size_t count = 0;
+    std::error_code gone; // one that was closed meanwhile
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
+        count += std::filesystem::read_symlink(each.path(), gone) == wanted ? 1 : 0;
+    return count;
+}
+
 /// What listening there throws.
 std::string error_of_listen(context& ctx, const endpoint& at, int* code = nullptr) {
     constexpr auto try_it = [](context* c, endpoint where, int* error) -> task<std::string> {
@@ -211,8 +221,13 @@ TEST_CASE("a Unix socket whose server is about to listen is not taken for left o
     const peer other(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     REQUIRE(::bind(other.fd(), at.address(), at.length()) == 0);
     int code = 0;
-    std::thread later([&] { error_of_listen(ctx, at, &code); });
-    std::this_thread::sleep_for(20ms);
+    std::atomic<bool> over = false;
+    std::thread later([&] {
+        error_of_listen(ctx, at, &code);
+        over = true;
+    });
+    while (times_open(folder.path) < 2 && !over) // until it waits for the lock
+        std::this_thread::yield();
     const bool listens = ::listen(other.fd(), 1) == 0;
     ::flock(directory.fd(), LOCK_UN);
     later.join();
