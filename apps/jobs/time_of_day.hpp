@@ -12,11 +12,12 @@ namespace jobs {
 /// From the machine's steady clock to the time of day, now.
 [[nodiscard]] std::chrono::nanoseconds steady_to_wall();
 
-/// The time of day, which stores work with, by the steady clock of those that ask. How far the two
-/// are apart is looked up once a second, when somebody asks: so that a machine whose time of day is
-/// set, or that was suspended, or whose clocks drift, agrees with others that use the same store,
-/// and a worker need not ask the kernel each time. Within that second time goes on evenly. The
-/// clock may be another one now and then, as the simulator's beside the machine's.
+/// The time of day, which stores work with, by the steady clock of its callers.
+///
+/// The distance between the two is looked up once a second, at a call: a machine whose time of day
+/// was set, that was suspended, or whose clocks drift agrees with others that use the same store
+/// soon, and a worker need not ask the kernel each time. Within that second time goes on evenly.
+/// The clock may be another one now and then, as the simulator's beside the machine's.
 ///
 /// Any thread. `look` is called from any, one at a time.
 class time_of_day {
