@@ -2,13 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <rota/detail/runnable.hpp>
+#include <rota/detail/small_lock.hpp>
 #include <rota/detail/timer_wheel.hpp>
 #include <rota/detail/wait_list.hpp>
 #include <rota/io/shared_bytes.hpp>
@@ -96,11 +96,11 @@ public:
     /// After close(): nobody else has anything of it, so it may go.
     [[nodiscard]] bool settled() const noexcept { return writer_done_ && !cancel_pending_; }
 
-    class awaiter : public list_awaiter {
+    class awaiter : public basic_list_awaiter<small_lock> {
     public:
         awaiter(output& o, wait_list& list, std::size_t limit, const char* what,
                 std::source_location where) noexcept
-            : list_awaiter(o.lock_, list, what, where), output_(o), limit_(limit) {}
+            : basic_list_awaiter(o.lock_, list, what, where), output_(o), limit_(limit) {}
         template <class Promise>
         bool await_suspend(std::coroutine_handle<Promise> self) {
             return wait_unless(self, [this] {
@@ -174,7 +174,7 @@ private:
     owner& owner_;
 
     // -- lock_
-    mutable std::mutex lock_;
+    mutable small_lock lock_;
     std::int16_t error_ = 0; // errno, or 0
     bool waited_ = false;    // somebody may be in below_waiters_ or empty_waiters_
     bool with_writer_ = false;

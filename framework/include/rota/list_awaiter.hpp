@@ -22,18 +22,21 @@ namespace rota {
 /// operation_cancelled, having taken nothing; or the waiter had already been taken out to be given
 /// what it waited for, and the request has no effect on this wait. A branch of a race is taken
 /// out for that only together with the race's claim (claim.hpp).
-class list_awaiter : protected waiter {
+///
+/// `Lock` is the kind of the mutex; list_awaiter is the one of a std::mutex.
+template <class Lock>
+class basic_list_awaiter : protected waiter {
 public:
-    list_awaiter(std::mutex& lock, wait_list& list, const char* what,
-                 std::source_location where) noexcept
+    basic_list_awaiter(Lock& lock, wait_list& list, const char* what,
+                       std::source_location where) noexcept
         : lock_(lock), list_(list), what_(what), where_(where) {}
     /// Before it is awaited only: into the frame of what awaits it.
-    list_awaiter(list_awaiter&& other) noexcept
+    basic_list_awaiter(basic_list_awaiter&& other) noexcept
         : lock_(other.lock_), list_(other.list_), what_(other.what_), where_(other.where_) {
         ROTA_CHECK(other.owner == nullptr, "a wait that has begun stays where it is");
         ROTA_CHECK(other.race == nullptr, "a branch of a race stays where it is");
     }
-    list_awaiter& operator=(list_awaiter&&) = delete;
+    basic_list_awaiter& operator=(basic_list_awaiter&&) = delete;
 
     bool await_ready() const noexcept { return false; }
 
@@ -45,7 +48,7 @@ public:
     }
 
 protected:
-    virtual ~list_awaiter() = default;
+    virtual ~basic_list_awaiter() = default;
 
     /// Called under the lock when a cancelled waiter has left the list: takes out and returns the
     /// chain of those that may go on because of it (see wait_list::wake_chain).
@@ -101,7 +104,7 @@ private:
     }
 
     struct canceller {
-        list_awaiter* self;
+        basic_list_awaiter* self;
         void operator()() const noexcept {
             waiter* others = nullptr;
             {
@@ -117,11 +120,16 @@ private:
         }
     };
 
-    std::mutex& lock_;
+    Lock& lock_;
     wait_list& list_;
     const char* what_;
     std::source_location where_;
     std::optional<std::stop_callback<canceller>> on_stop_;
+};
+
+class list_awaiter : public basic_list_awaiter<std::mutex> {
+protected:
+    using basic_list_awaiter::basic_list_awaiter;
 };
 
 } // namespace rota

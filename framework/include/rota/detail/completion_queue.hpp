@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <rota/check.hpp>
+#include <rota/detail/small_lock.hpp>
 
 namespace rota {
 
@@ -68,7 +69,7 @@ public:
     }
 
 private:
-    std::mutex lock_;
+    small_lock lock_;
     std::vector<completion> incoming_;
     std::atomic<std::uint32_t> pending_{0};
     std::vector<completion> draining_; // the baton holder's
