@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <rota/check.hpp>
@@ -30,6 +31,22 @@ constexpr std::size_t receives_per_readiness = 16; // so that a fast sender does
 // What is known of a descriptor in the kernel, where that is not what it is to report.
 constexpr std::uint32_t silent = EPOLLONESHOT; // it is there, and has been reported
 constexpr std::uint32_t in_doubt = EPOLLET;    // a call failed: it may be there, with what it had
+
+// The calls that each request takes. The C library's own are points where a thread may be cancelled
+// (man 7 pthreads), which no thread of ours ever is: each would say so to it and take it back.
+
+int wait_for_events(int epoll, std::span<epoll_event> into, int limit_ms) noexcept {
+    return static_cast<int>(
+        ::syscall(SYS_epoll_pwait, epoll, into.data(), into.size(), limit_ms, nullptr, 0));
+}
+
+ssize_t receive(int fd, char* into, std::size_t bytes) noexcept {
+    return ::syscall(SYS_recvfrom, fd, into, bytes, MSG_DONTWAIT, nullptr, nullptr);
+}
+
+ssize_t send(int fd, const iovec& from, int flags) noexcept {
+    return ::syscall(SYS_sendto, fd, from.iov_base, from.iov_len, flags, nullptr, 0);
+}
 
 [[noreturn]] void fail(const char* what) {
     throw std::system_error(errno, std::system_category(), what);
@@ -233,8 +250,7 @@ private:
                 until - std::chrono::steady_clock::now());
             limit_ms = static_cast<int>(std::clamp<std::int64_t>(rest.count(), 0, 3'600'000));
         }
-        const int count =
-            ::epoll_wait(epoll_.fd, events.data(), static_cast<int>(events.size()), limit_ms);
+        const int count = wait_for_events(epoll_.fd, events, limit_ms);
         for (int i = 0; i < count; ++i)
             handle(events[static_cast<std::size_t>(i)]);
     }
@@ -282,7 +298,7 @@ private:
                 return;
             }
             const std::size_t size = std::min<std::size_t>(op.group->bytes_each(), op.room);
-            const ssize_t got = ::recv(op.fd, op.group->data(buffer), size, MSG_DONTWAIT);
+            const ssize_t got = io::receive(op.fd, op.group->data(buffer), size);
             if (got > 0) {
                 ROTA_CHECK(static_cast<std::size_t>(got) <= op.room, "there is room for it");
                 op.room -= static_cast<std::uint32_t>(got);
@@ -324,7 +340,7 @@ public:
             const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | r.more;
             const iovec* pieces = r.message.msg_iov;
             const ssize_t sent = r.message.msg_iovlen == 1
-                                     ? ::send(r.fd, pieces->iov_base, pieces->iov_len, flags)
+                                     ? io::send(r.fd, *pieces, flags)
                                      : ::sendmsg(r.fd, &r.message, flags);
             r.result = static_cast<std::int32_t>(sent >= 0 ? sent : -errno);
         }

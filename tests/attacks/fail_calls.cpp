@@ -26,6 +26,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // The C library's own, under the names by which it can be called from behind these.
@@ -236,8 +237,6 @@ CALL(int, accept4, (int fd, sockaddr* from, socklen_t* size, int flags), (fd, fr
 CALL(int, epoll_create1, (int flags), (flags), EMFILE)
 CALL(int, epoll_ctl, (int epoll, int what, int fd, epoll_event* event), (epoll, what, fd, event),
      ENOMEM)
-CALL(int, epoll_wait, (int epoll, epoll_event* events, int max, int timeout),
-     (epoll, events, max, timeout), EINTR)
 CALL(int, eventfd, (unsigned initial, int flags), (initial, flags), EMFILE)
 CALL(int, signalfd, (int fd, const sigset_t* mask, int flags), (fd, mask, flags), EMFILE)
 CALL(int, setsockopt, (int fd, int level, int name, const void* value, socklen_t size),
@@ -285,6 +284,23 @@ OWN_CALL(void*, MAP_FAILED, mmap64,
          (void* at, size_t size, int access, int flags, int fd, off_t offset),
          (at, size, access, flags, fd, offset), ENOMEM)
 OWN_CALL(FILE*, nullptr, fopen64, (const char* path, const char* mode), (path, mode), EMFILE)
+
+// Those that go to the kernel without a function of their own. Of their arguments all are passed on
+// that there may be.
+EXPORT long own_syscall(long number, long a, long b, long c, long d, long e, long f)
+    __asm__("syscall");
+EXPORT long own_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    const int error = number == SYS_epoll_pwait ? EINTR
+                      : number == SYS_recvfrom  ? ENOMEM
+                      : number == SYS_sendto    ? ENOBUFS
+                                                : 0;
+    if (error != 0 && fails(calls)) {
+        errno = error;
+        return -1;
+    }
+    static auto* const real = next<long(long, long, long, long, long, long, long)>("syscall");
+    return real(number, a, b, c, d, e, f);
+}
 
 // It returns its error.
 EXPORT int posix_fallocate64(int fd, off_t at, off_t size) {
