@@ -297,8 +297,8 @@ void worker::retire() noexcept {
 }
 
 void worker::sleep() noexcept {
-    time_point deadline = timers_.next();
-    if (deadline <= time_.now())
+    const time_point deadline = timers_.next();
+    if (deadline <= turn_time_) // one that has come since ends the wait at once
         return;
     sleep_deadline_ns_.store(count_of(deadline), std::memory_order_relaxed);
     lent_deadline_ns_.store(never, std::memory_order_relaxed);
