@@ -21,6 +21,7 @@ void timer_wheel::arm(timer& t, time_point when) noexcept {
         append(t, never_);
         return;
     }
+    catch_up(seen_);
     t.tick_ = tick_of(when);
     if (advancing_) {
         t.tick_ = std::max(t.tick_, elapsed_ + 1); // else one that arms itself would never end
@@ -30,6 +31,7 @@ void timer_wheel::arm(timer& t, time_point when) noexcept {
 
 void timer_wheel::link(timer& t) noexcept {
     timer** head = &due_;
+    std::uint64_t looked_at = elapsed_;
     if (t.tick_ > elapsed_) {
         // The level is that of the highest group of six bits in which the tick differs from the
         // present one.
@@ -42,7 +44,9 @@ void timer_wheel::link(timer& t) noexcept {
         const auto slot = static_cast<unsigned>((tick >> (bits * level)) & (slots - 1));
         occupied_[level] |= std::uint64_t{1} << slot;
         head = &wheel_[level][slot];
+        looked_at = tick >> (bits * level) << (bits * level);
     }
+    next_ = std::min(next_, time_of(looked_at));
     append(t, *head);
 }
 
@@ -82,9 +86,12 @@ void timer_wheel::disarm(timer& t) noexcept {
     if (timer* const after = t.next_ != nullptr ? t.next_ : head; after != nullptr) {
         after->previous_ = t.previous_;
     }
-    if (head == nullptr && t.list_ != &due_ && t.list_ != &never_) {
-        const auto index = static_cast<unsigned>(t.list_ - &wheel_[0][0]);
-        occupied_[index / slots] &= ~(std::uint64_t{1} << (index % slots));
+    if (head == nullptr && t.list_ != &never_) {
+        next_known_ = false;
+        if (t.list_ != &due_) {
+            const auto index = static_cast<unsigned>(t.list_ - &wheel_[0][0]);
+            occupied_[index / slots] &= ~(std::uint64_t{1} << (index % slots));
+        }
     }
     t.list_ = nullptr;
     ROTA_CHECK(armed_ != 0, "only what was armed is disarmed");
@@ -110,12 +117,16 @@ bool timer_wheel::find_next(expiry& out) const noexcept {
     return false;
 }
 
-std::size_t timer_wheel::advance(time_point now) {
+/// Nothing is armed for a tick in between.
+void timer_wheel::catch_up(time_point now) noexcept {
+    if (now <= start_)
+        return;
     // Rounded down: the tick that is under way has not ended.
-    const std::uint64_t target =
-        now <= start_ ? 0
-                      : static_cast<std::uint64_t>(
-                            std::chrono::floor<std::chrono::milliseconds>(now - start_).count());
+    const auto whole = std::chrono::floor<std::chrono::milliseconds>(now - start_);
+    elapsed_ = std::max(elapsed_, static_cast<std::uint64_t>(whole.count()));
+}
+
+std::size_t timer_wheel::turn_to(time_point now) {
     std::size_t fired = 0;
     ROTA_CHECK(!advancing_, "timers fire one after the other");
     advancing_ = true;
@@ -128,7 +139,7 @@ std::size_t timer_wheel::advance(time_point now) {
             t.fire_(t);
         }
         expiry next{};
-        if (!find_next(next) || next.tick > target)
+        if (!find_next(next) || time_of(next.tick) > now)
             break;
         elapsed_ = std::max(elapsed_, next.tick);
         timer* list = std::exchange(wheel_[next.level][next.slot], nullptr);
@@ -140,17 +151,18 @@ std::size_t timer_wheel::advance(time_point now) {
         }
     }
     advancing_ = false;
-    elapsed_ = std::max(elapsed_, target);
+    seen_ = std::max(seen_, now);
+    catch_up(seen_);
+    find_next();
     return fired;
 }
 
-timer_wheel::time_point timer_wheel::next() const noexcept {
-    if (due_ != nullptr)
-        return start_ + std::chrono::milliseconds(elapsed_);
+void timer_wheel::find_next() noexcept {
     expiry next{};
-    if (!find_next(next))
-        return time_point::max();
-    return start_ + std::chrono::milliseconds(next.tick);
+    next_ = due_ != nullptr   ? time_of(elapsed_)
+            : find_next(next) ? time_of(next.tick)
+                              : time_point::max();
+    next_known_ = true;
 }
 
 } // namespace rota

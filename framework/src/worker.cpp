@@ -146,8 +146,7 @@ std::size_t worker::turn(std::size_t steps) noexcept {
     turn_time_ = time_.now();
     budget_.begin_turn(turn_time_, turn_until_);
     const std::size_t events = completions_.drain();
-    if (timers_.armed() != 0)
-        timers_.advance(turn_time_);
+    timers_.advance(turn_time_);
     if (const unsigned posted = inbox_.drain_into(ready_); posted != 0) {
         inbox_count_.fetch_sub(posted, std::memory_order_relaxed);
         count_queued(posted);

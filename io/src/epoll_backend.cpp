@@ -262,13 +262,13 @@ private:
             [[maybe_unused]] const auto got = ::read(fd, &counter, sizeof counter);
             return;
         }
-        const auto index = static_cast<std::size_t>(fd);
-        if ((interests_[index].registered & EPOLLONESHOT) != 0)
-            interests_[index].registered = silent;
-        if (interests_[index].registered == in_doubt)
+        interest& i = interests_[static_cast<std::size_t>(fd)];
+        if ((i.registered & EPOLLONESHOT) != 0)
+            i.registered = silent;
+        if (i.registered == in_doubt)
             update(fd);
         const std::uint32_t failed = EPOLLERR | EPOLLHUP;
-        if (operation* const op = interests_[index].in;
+        if (operation* const op = i.in;
             op != nullptr && (event.events & ((events_of(*op) & ~EPOLLOUT) | failed)) != 0) {
             if (op->kind == op_kind::receive) {
                 receive(*op);
@@ -276,7 +276,7 @@ private:
                 finish_poll(*op, event.events);
             }
         }
-        if (operation* const op = interests_[index].out;
+        if (operation* const op = i.out;
             op != nullptr && (event.events & (EPOLLOUT | failed)) != 0) {
             if (op->kind == op_kind::connect) {
                 finish(*op, end_connect(fd));

@@ -171,10 +171,6 @@ void output::prepare(send_request& request, std::vector<iovec>& vectors) {
         take_pending_locked();
     }
     request.fd = fd_;
-    request.more = 0;
-    request.message = {};
-    request.file = nullptr;
-    request.result = 0;
     asked_ = 0;
     std::size_t last = sending_.size();
     if (files_) [[unlikely]] {

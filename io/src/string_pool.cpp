@@ -88,32 +88,37 @@ shelves& here() {
 } // namespace
 
 std::string string_pool::take(std::size_t bytes) {
+    const std::size_t wanted = std::max(bytes, bytes_min);
     shelf& from = bytes <= small_bytes ? here().small : here().large;
     if (from.kept.empty())
         from.others.fetch(from.kept);
-    std::string taken;
-    if (!from.kept.empty()) {
-        taken = std::move(from.kept.back());
-        from.kept.pop_back();
+    if (from.kept.empty()) {
+        std::string made;
+        made.reserve(wanted);
+        return made;
     }
-    taken.reserve(std::max(bytes, bytes_min));
+    std::string taken(std::move(from.kept.back()));
+    from.kept.pop_back();
+    if (taken.capacity() < wanted)
+        taken.reserve(wanted);
     return taken;
 }
 
 void string_pool::keep(std::string& s) noexcept {
-    std::string given = std::exchange(s, std::string());
-    const std::size_t size = given.capacity();
-    if (size < bytes_min || size > large_bytes)
+    const std::size_t size = s.capacity();
+    if (size >= bytes_min && size <= large_bytes) {
+        try {
+            shelf& to = size <= small_bytes ? here().small : here().large;
+            if (to.kept.size() == to.kept.capacity())
+                to.others.leave(to.kept);
+            s.clear();
+            to.kept.push_back(std::move(s));
+        } catch (const std::bad_alloc&) { // a thread's first: there is no memory for a shelf
+            std::string().swap(s);
+        }
         return;
-    try {
-        shelf& to = size <= small_bytes ? here().small : here().large;
-        if (to.kept.size() == to.kept.capacity())
-            to.others.leave(to.kept);
-        given.clear();
-        to.kept.push_back(std::move(given));
-    } catch (const std::bad_alloc&) {
-        return; // a thread's first: there is no memory for a shelf
     }
+    std::string().swap(s);
 }
 
 } // namespace rota::io

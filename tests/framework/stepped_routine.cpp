@@ -40,7 +40,7 @@ std::string text(int i) { return std::to_string(i); }
 std::string text(char c) { return {c}; }
 
 /// What the observers of several routines on several threads have seen.
-class notes {
+class steps_seen {
 public:
     template <class Yield, class Send>
     auto observer() {
@@ -85,7 +85,7 @@ TEST_CASE("a step that throws has stopped") {
 }
 
 TEST_CASE("the references' example: four coroutines, three workers, batches of two") {
-    notes n;
+    steps_seen n;
     rota::runtime rt({.workers = 3, .batch_size = 2});
     std::vector<rota::routine_ptr> all;
     all.push_back(rota::spawn_stepped(rt, three<std::string>("x", "y", "z"),

@@ -57,7 +57,7 @@ public:
     using clock = std::chrono::steady_clock;
     using time_point = clock::time_point;
 
-    explicit timer_wheel(time_point start) noexcept : start_(start) {}
+    explicit timer_wheel(time_point start) noexcept : start_(start), seen_(start) {}
     ~timer_wheel();
     timer_wheel(const timer_wheel&) = delete;
     timer_wheel& operator=(const timer_wheel&) = delete;
@@ -69,10 +69,20 @@ public:
     void disarm(timer& t) noexcept;
     /// Fires what is due at `now`, earliest tick first and within a tick in the order of arming;
     /// returns how many fired. Timers may be armed and disarmed meanwhile.
-    std::size_t advance(time_point now);
+    std::size_t advance(time_point now) {
+        if (next_known_ && now < next_) {
+            seen_ = now;
+            return 0;
+        }
+        return turn_to(now);
+    }
     /// The time of the next advance() that has something to do, or time_point::max() when no timer
     /// is armed that fires.
-    [[nodiscard]] time_point next() const noexcept;
+    [[nodiscard]] time_point next() noexcept {
+        if (!next_known_)
+            find_next();
+        return next_;
+    }
     [[nodiscard]] std::size_t armed() const noexcept { return armed_; }
 
 private:
@@ -86,14 +96,23 @@ private:
         std::uint64_t tick;
     };
     [[nodiscard]] std::uint64_t tick_of(time_point when) const noexcept;
+    [[nodiscard]] time_point time_of(std::uint64_t tick) const noexcept {
+        return start_ + std::chrono::milliseconds(tick);
+    }
+    std::size_t turn_to(time_point now);
+    void catch_up(time_point now) noexcept;
     [[nodiscard]] bool find_next(expiry& out) const noexcept;
+    void find_next() noexcept;
     void link(timer& t) noexcept;
     static void append(timer& t, timer*& head) noexcept;
 
     time_point start_;
-    std::uint64_t elapsed_ = 0;
-    std::size_t armed_ = 0;
+    time_point next_ = time_point::max(); // what next() says, while it is known
+    time_point seen_;                     // of the last advance()
+    bool next_known_ = true;
     bool advancing_ = false;
+    std::uint64_t elapsed_ = 0; // ticks; up to the one of seen_ when something is armed
+    std::size_t armed_ = 0;
     std::array<std::uint64_t, levels> occupied_{};
     std::array<std::array<timer*, slots>, levels> wheel_{};
     timer* due_ = nullptr;   // armed for a tick that has already passed
