@@ -1,7 +1,11 @@
 #include <rota/http/detail/host.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
 
 #include <rota/http/detail/syntax.hpp>
 
@@ -21,8 +25,8 @@ bool valid_port(std::string_view text) noexcept {
     return true;
 }
 
-/// What stands in brackets: an IPv6 address, as far as its characters go, or an address of a future
-/// version (RFC 3986 section 3.2.2).
+/// What stands in brackets: an IPv6 address, or an address of a future version (RFC 3986 section
+/// 3.2.2).
 bool valid_literal(std::string_view text) noexcept {
     if (text.starts_with('v') || text.starts_with('V')) {
         std::size_t at = 1;
@@ -33,9 +37,12 @@ bool valid_literal(std::string_view text) noexcept {
         return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at) + 1, text.end(),
                            [](char c) { return syntax::is_host_char(c) || c == ':'; });
     }
-    return text.size() >= 2 && std::all_of(text.begin(), text.end(), [](char c) {
-               return syntax::hex_value(c) >= 0 || c == ':' || c == '.';
-           });
+    std::array<char, INET6_ADDRSTRLEN> terminated{};
+    if (text.size() >= terminated.size())
+        return false;
+    std::ranges::copy(text, terminated.begin());
+    in6_addr address{};
+    return ::inet_pton(AF_INET6, terminated.data(), &address) == 1;
 }
 
 } // namespace
