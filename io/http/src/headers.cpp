@@ -69,8 +69,15 @@ void headers::append_checked(std::string_view name, std::string_view value) {
                                      value.size()); // may be null
         std::memcpy(at + name.size() + 2 + value.size(), "\r\n", 2);
     }
+    note(name, true);
+}
+
+/// Keeps in mind whether there are fields that the server asks for with each answer.
+void headers::note(std::string_view name, bool there) noexcept {
     if (iequals(name, "date"))
-        has_date_ = true;
+        has_date_ = there;
+    else if (iequals(name, "upgrade"))
+        has_upgrade_ = there;
 }
 
 void headers::add(std::string_view name, std::string_view value) {
@@ -98,8 +105,7 @@ bool headers::remove(std::string_view name) {
     const auto found = locate(name);
     if (!found)
         return false;
-    if (iequals(name, "date"))
-        has_date_ = false;
+    note(name, false);
     std::string rest(wire().substr(0, found->start));
     rest.append(wire().substr(found->end));
     inline_size_ = 0;

@@ -96,6 +96,8 @@ void append_head(std::string& out, const response& answer, const answer_terms& w
         } else if (with.minor == 0) {
             at.put("Connection: keep-alive\r\n");
         }
+        if (answer.headers().has_upgrade()) [[unlikely]]
+            at.put("Connection: Upgrade\r\n");
         at.put("\r\n");
         at.put(content);
         return static_cast<std::size_t>(at.position() - text);

@@ -24,7 +24,6 @@ task<bool> session::refuses_takeover(const response* answer) {
         response required =
             responder_.error_answer(http_error(426, "this is for " + std::string(protocol)));
         required.header("Upgrade", protocol);
-        required.headers().append_trusted("Connection: Upgrade\r\n");
         refuse_takeover(required);
         co_return true;
     }

@@ -71,10 +71,8 @@ response refuse(int status, std::string why) {
     response answer = response::text(std::move(why) + '\n').status(status);
     if (status == 426 || status == 400)
         answer.header("Sec-WebSocket-Version", "13");
-    if (status == 426) {
+    if (status == 426)
         answer.header("Upgrade", "websocket");
-        answer.headers().append_trusted("Connection: Upgrade\r\n");
-    }
     return answer;
 }
 

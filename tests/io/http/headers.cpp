@@ -90,5 +90,16 @@ TEST_CASE("a Date of one's own is noticed") {
     CHECK_FALSE(fields.has_date());
 }
 
+TEST_CASE("an Upgrade is noticed") {
+    headers fields;
+    CHECK_FALSE(fields.has_upgrade());
+    fields.add("UPGRADE", "x");
+    CHECK(fields.has_upgrade());
+    fields.set("upgrade", "y");
+    CHECK(fields.has_upgrade());
+    fields.remove("Upgrade");
+    CHECK_FALSE(fields.has_upgrade());
+}
+
 } // namespace
 } // namespace rota::http

@@ -87,6 +87,15 @@ TEST_CASE("response heads") {
     }
 }
 
+TEST_CASE("Connection names an Upgrade") {
+    response other = response::fixed("");
+    other.header("Upgrade", "x").status(426);
+    CHECK(head_of(other, {}).find("\r\nConnection: Upgrade\r\n") != std::string::npos);
+    const std::string last = head_of(other, {.keep_alive = false});
+    CHECK(last.find("\r\nConnection: close\r\nConnection: Upgrade\r\n") != std::string::npos);
+    CHECK(head_of(response::fixed(""), {}).find("Connection:") == std::string::npos);
+}
+
 TEST_CASE("a Date is added unless there is one") {
     const std::string head = head_of(response(), {});
     CHECK(head.starts_with("HTTP/1.1 200 OK\r\nDate: "));

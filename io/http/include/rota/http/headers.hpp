@@ -33,6 +33,8 @@ public:
     [[nodiscard]] bool empty() const noexcept { return wire().empty(); }
     /// Whether there is a Date; else the server adds it.
     [[nodiscard]] bool has_date() const noexcept { return has_date_; }
+    /// Whether there is an Upgrade, which Connection has to name on its way (RFC 9110 section 7.8).
+    [[nodiscard]] bool has_upgrade() const noexcept { return has_upgrade_; }
     /// Every field as "Name: value\r\n".
     [[nodiscard]] std::string_view wire() const noexcept {
         return inline_size_ > 0 ? std::string_view(inline_.data(), inline_size_)
@@ -54,6 +56,7 @@ private:
         return at;
     }
     void append_checked(std::string_view name, std::string_view value);
+    void note(std::string_view name, bool there) noexcept;
 
     struct position {
         std::size_t start;
@@ -68,6 +71,7 @@ private:
     std::array<char, inline_capacity> inline_;
     std::uint8_t inline_size_ = 0;
     bool has_date_ = false;
+    bool has_upgrade_ = false;
 };
 
 } // namespace rota::http
