@@ -70,7 +70,7 @@ bool request_parser::started() const noexcept {
 }
 
 bool request_parser::at_http2_preface() const noexcept {
-    return state_ == state::failed &&
+    return state_ == state::failed && empty_lines_ == 0 &&
            std::string_view(head_.base, line_start_) == "PRI * HTTP/2.0\r\n";
 }
 
@@ -121,6 +121,8 @@ std::size_t request_parser::content_max() const noexcept {
 /// Checks a line as far as it has come, without its line end. Says of it what would be said of any
 /// longer one.
 bool request_parser::check_part(std::string_view content) {
+    if (state_ == state::request_line && content.starts_with("HEAD "))
+        head_.method = method::head; // no error has content then, whatever else is wrong
     const std::size_t max = content_max();
     if (syntax::has_control(content.substr(0, max))) {
         fail({400, "a control character, or a line end that is not CRLF"});
@@ -171,14 +173,21 @@ request_parser::result request_parser::feed_head(std::string_view bytes) {
         return {begin_content(), line_start_};
     }
     head_.base = bytes.data();
+    std::size_t skipped = 0;
     for (;;) {
         const std::size_t lf = bytes.find('\n', line_start_);
         if (lf == std::string_view::npos)
-            return set_aside(bytes);
+            return {set_aside(bytes), skipped + bytes.size()};
         const parse_event event = on_head_line(bytes.substr(line_start_, lf + 1 - line_start_));
         line_start_ = lf + 1;
         if (event != parse_event::need_more)
-            return {event, line_start_};
+            return {event, skipped + line_start_};
+        if (state_ == state::request_line) { // an empty line before the head, and no part of it
+            skipped += line_start_;
+            bytes.remove_prefix(line_start_);
+            line_start_ = 0;
+            head_.base = bytes.data();
+        }
     }
 }
 
@@ -201,17 +210,12 @@ void request_parser::remember_head() {
 }
 
 /// Takes over the beginning of a head whose end has not arrived.
-request_parser::result request_parser::set_aside(std::string_view bytes) {
-    const std::string_view part = bytes.substr(line_start_);
-    if (!check_part(syntax::without_last_cr(part)))
-        return {parse_event::error, bytes.size()};
-    if (state_ == state::request_line && part.empty()) {
-        line_start_ = 0; // only empty lines, which nobody needs
-    } else {
-        buffer_.assign(bytes);
-        head_.base = buffer_.data();
-    }
-    return {parse_event::need_more, bytes.size()};
+parse_event request_parser::set_aside(std::string_view bytes) {
+    if (!check_part(syntax::without_last_cr(bytes.substr(line_start_))))
+        return parse_event::error;
+    buffer_.assign(bytes);
+    head_.base = buffer_.data();
+    return parse_event::need_more;
 }
 
 request_parser::result request_parser::feed_head_buffered(std::string_view bytes) {
@@ -231,6 +235,10 @@ request_parser::result request_parser::feed_head_buffered(std::string_view bytes
         line_start_ = buffer_.size();
         if (event != parse_event::need_more)
             return {event, taken};
+        if (state_ == state::request_line) { // as in feed_head()
+            buffer_.clear();
+            line_start_ = 0;
+        }
     }
 }
 

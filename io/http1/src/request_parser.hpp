@@ -109,7 +109,7 @@ private:
     [[nodiscard]] result feed_sized_body(std::string_view bytes) noexcept;
     [[nodiscard]] result feed_chunked(std::string_view bytes);
     [[nodiscard]] result feed_chunk_data(std::string_view bytes, std::size_t taken);
-    [[nodiscard]] result set_aside(std::string_view bytes);
+    [[nodiscard]] parse_event set_aside(std::string_view bytes);
     [[nodiscard]] bool take_line(std::string_view bytes, std::size_t& taken,
                                  std::string_view& line);
 
