@@ -7,13 +7,13 @@
 
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
+#include <rota/event.hpp>
+#include <rota/http/detail/linger.hpp>
 #include <rota/http/detail/rest_memo.hpp>
 #include <rota/http/error.hpp>
 #include <rota/routine.hpp>
 #include <rota/sleep.hpp>
 #include <rota/yield.hpp>
-
-#include "linger.hpp"
 
 namespace rota::http {
 namespace {
@@ -71,6 +71,24 @@ private:
     const bool idle_;
     task<bool> filling_;
     task<bool>::awaiter inner_;
+};
+
+/// One of those that wait reads; the others hear of it.
+struct session::gone_watch {
+    event over;
+    bool gone = false;
+};
+
+/// Lets another of those that wait for the client's end go on with it.
+class session::leave_gone_watch {
+public:
+    explicit leave_gone_watch(std::shared_ptr<gone_watch>& place) noexcept : place_(place) {}
+    leave_gone_watch(const leave_gone_watch&) = delete;
+    leave_gone_watch& operator=(const leave_gone_watch&) = delete;
+    ~leave_gone_watch() { std::exchange(place_, nullptr)->over.set(); }
+
+private:
+    std::shared_ptr<gone_watch>& place_;
 };
 
 /// The wait for another client, while this one's rests.
@@ -164,7 +182,8 @@ task<void> session::say_goodbye() {
     if (client_is_done_ && sent_earlier_ + wire_.sent() <= sent_at_once_max)
         co_return;
     const bool owes_nothing = !parser_.started() && wire_.buffered().empty();
-    co_await linger(&wire_, &limits_, control_.draining, owes_nothing);
+    const auto in_drain = owes_nothing ? limits_.drain_grace : drain_linger;
+    co_await linger(&wire_, limits_.linger_timeout, control_.draining, in_drain);
 }
 
 // --- Reading a head ---
@@ -240,8 +259,8 @@ bool session::answer_at_once() {
     body_.reset();
     with_ = answer_terms{.minor = head().minor, .head_only = head().method == method::head};
     responder_.begin(head(), parser_.complete() ? nullptr : &body_, parser_.repeated());
-    // Chunks behind the head may have to be dropped before the answer.
-    if (head().chunked || !responder_.try_answer())
+    // Content that has arrived may have to be dropped before the answer.
+    if (head().chunked || head().expects_continue || !responder_.try_answer())
         return false;
     consume_head();
     return true;
@@ -253,6 +272,15 @@ void session::keep_head() {
 }
 
 task<void> session::client_gone() {
+    while (gone_watch_ != nullptr) {
+        const std::shared_ptr<gone_watch> other = gone_watch_;
+        co_await other->over.wait();
+        if (other->gone)
+            co_return;
+    }
+    const auto mine = std::make_shared<gone_watch>();
+    gone_watch_ = mine;
+    const leave_gone_watch leaving(gone_watch_);
     bool there = true;
     while (there && wire_.buffered().size() < read_ahead_max) {
         try {
@@ -264,6 +292,7 @@ task<void> session::client_gone() {
     // It has sent more than anybody wants to keep: it is alive, and its end cannot be seen.
     if (there)
         co_await sleep_until(time_point::max());
+    mine->gone = true;
 }
 
 bool session::try_send(const response& answer) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -74,6 +75,8 @@ private:
     /// How a wait for more of a head, or for the next one, has ended.
     enum class wait_end : std::uint8_t { arrived, peer_ended, late, drained };
     class head_wait;
+    struct gone_watch;
+    class leave_gone_watch;
     class swap_wait;
     [[nodiscard]] progress end_idling();
     [[nodiscard]] session_rest rest_from_here() const noexcept;
@@ -161,6 +164,7 @@ private:
     // It wants no more answers, so it sends no more (RFC 9112 section 9.6), and what of it has been
     // received has been read.
     bool client_is_done_ = false;
+    std::shared_ptr<gone_watch> gone_watch_; // while client_gone() waits
 };
 
 } // namespace rota::http

@@ -3,10 +3,10 @@
 #include <exception>
 #include <utility>
 
+#include <rota/http/detail/linger.hpp>
 #include <rota/http/detail/responder.hpp>
 #include <rota/http/detail/wire.hpp>
 
-#include "linger.hpp"
 #include "wire_takeover.hpp"
 
 namespace rota::http {
@@ -25,7 +25,8 @@ task<void> end_taken(taken_connection* of, wire* over, std::exception_ptr error,
         co_return;
     }
     const bool owes_nothing = over->buffered().empty(); // whatever is left is no request
-    co_await linger(over, of->limits, of->draining, owes_nothing);
+    const auto in_drain = owes_nothing ? of->limits->drain_grace : drain_linger;
+    co_await linger(over, of->limits->linger_timeout, of->draining, in_drain);
 }
 
 } // namespace

@@ -312,7 +312,8 @@ void connection::settle(request_stream& one) {
         engine_.reset(one.id(), error_code::no_error);
     else if (!one.drop_until)
         one.drop_until =
-            home_.turn_time() + (draining_ ? limits_.drain_grace : limits_.linger_timeout);
+            home_.turn_time() + (draining_ ? std::min(limits_.drain_grace, limits_.linger_timeout)
+                                           : limits_.linger_timeout);
 }
 
 /// Nothing is at work for it any more.

@@ -6,6 +6,7 @@
 
 #include <rota/errors.hpp>
 #include <rota/http/detail/kept_text.hpp>
+#include <rota/http/detail/linger.hpp>
 #include <rota/with_timeout.hpp>
 
 #include "connection.hpp"
@@ -15,8 +16,6 @@ namespace {
 
 /// So many streams that are held back for too long at once are no accident.
 constexpr std::size_t stalls_max = 8;
-/// How long a client that was answered lately has for its last words while the server drains.
-constexpr std::chrono::milliseconds drain_linger{500};
 
 } // namespace
 
@@ -120,9 +119,10 @@ task<void> connection::flush_wire(io::deadline until) {
 // --- Times ---
 
 connection::time_point connection::next_look() const noexcept {
-    const auto idle =
-        requests_ == 0 && !watch_.began() ? limits_.header_timeout : limits_.idle_timeout;
-    time_point next = open_.empty() ? since_ + idle : home_.now() + step_;
+    const auto idle = watch_.began() ? limits_.idle_timeout : limits_.header_timeout;
+    const time_point::duration step =
+        draining_ ? std::min<time_point::duration>(step_, limits_.drain_grace) : step_;
+    time_point next = open_.empty() ? since_ + idle : home_.now() + step;
     if (watch_.in_header_section())
         next = std::min(next, section_since_ + limits_.header_timeout);
     if (end_at_)
@@ -204,11 +204,11 @@ task<void> connection::say_goodbye() {
         co_await wire_.send_owned(std::move(rest));
     // What has been sent lately may be under way. A client opens windows as it reads, and what it
     // sends to a socket that is closed resets the connection: then the rest is lost to it.
-    const auto under_way =
-        draining_ ? std::min(limits_.linger_timeout, drain_linger) : limits_.linger_timeout;
-    const bool lately = requests_ != 0 && home_.now() - since_ < under_way;
-    const auto patience = at_fault_ || lately ? under_way : limits_.drain_grace;
-    co_await wire_.linger(patience);
+    const auto just_now = draining_ ? drain_linger : limits_.linger_timeout;
+    const bool under_way = at_fault_ || (requests_ != 0 && home_.now() - since_ < just_now);
+    const auto limit = under_way ? limits_.linger_timeout : limits_.drain_grace;
+    const auto in_drain = under_way ? drain_linger : limits_.drain_grace;
+    co_await linger(&wire_, limit, control_.draining, in_drain);
 }
 
 } // namespace rota::http::h2

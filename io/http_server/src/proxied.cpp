@@ -27,7 +27,7 @@ bool is_text(std::string_view bytes) noexcept {
 task<std::optional<std::string>> proxied_peer(io::connection* client, const server_limits* limits,
                                               std::stop_token draining) {
     const clock::time_point until = clock::now() + limits->header_timeout;
-    const bool begins = co_await wait_idle(client, until, std::move(draining), limits->drain_grace);
+    const bool begins = co_await wait_idle(client, until, draining, limits->drain_grace);
     if (!begins)
         co_return std::nullopt;
     try {
@@ -39,7 +39,8 @@ task<std::optional<std::string>> proxied_peer(io::connection* client, const serv
         // Below: it may take a wait.
     }
     if (is_text(client->buffered()))
-        co_await refuse_in_clear(client, without_header, limits->linger_timeout);
+        co_await refuse_in_clear(client, without_header, limits->linger_timeout,
+                                 std::move(draining));
     client->consume(client->buffered().size()); // or the end of it would be a reset
     co_return std::nullopt;
 }

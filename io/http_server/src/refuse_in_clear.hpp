@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <string_view>
 
 #include <rota/io/connection.hpp>
@@ -9,9 +10,11 @@
 namespace rota::http {
 
 /// Answers what looks like a request with a 400 that says `sentence`, and lets the client read it:
-/// what it still sends is dropped, up to a bound, for as long as `linger`. Throws std::system_error
-/// where the connection fails. `client` and `sentence` outlive the task.
+/// what it still sends is dropped, up to a bound, for as long as `linger`; while the server drains
+/// only until nothing has come for drain_linger. Throws std::system_error where the connection
+/// fails. `client` and `sentence` outlive the task.
 [[nodiscard]] task<void> refuse_in_clear(io::connection* client, std::string_view sentence,
-                                         std::chrono::milliseconds linger);
+                                         std::chrono::milliseconds linger,
+                                         std::stop_token draining);
 
 } // namespace rota::http

@@ -21,7 +21,7 @@ constexpr std::string_view for_https =
 
 /// True if it has agreed; else it has been told why not, and has to go.
 task<bool> agree(io::connection* client, io::tls::stream* tls, clock::time_point until,
-                 std::chrono::milliseconds linger) {
+                 std::chrono::milliseconds linger, std::stop_token draining) {
     bool plain = false;
     try {
         co_await tls->handshake(until);
@@ -34,7 +34,7 @@ task<bool> agree(io::connection* client, io::tls::stream* tls, clock::time_point
         // It has gone.
     }
     if (plain)
-        co_await refuse_in_clear(client, for_https, linger);
+        co_await refuse_in_clear(client, for_https, linger, std::move(draining));
     co_return false;
 }
 
@@ -58,7 +58,7 @@ task<void> tls_clients::serve(io::connection* client, const protocols* by, sessi
     if (!begins)
         co_return;
     io::tls::stream tls(*client, *context_);
-    const bool agreed = co_await agree(client, &tls, until, linger_timeout_);
+    const bool agreed = co_await agree(client, &tls, until, linger_timeout_, draining);
     if (!agreed)
         co_return;
     const secured now{

@@ -8,8 +8,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/event.hpp>
 #include <rota/http/detail/router_access.hpp>
 #include <rota/http/router.hpp>
+#include <rota/when_all.hpp>
+#include <rota/with_timeout.hpp>
 
 #include "request_parser.hpp"
 #include "session_driver.hpp"
@@ -102,6 +105,36 @@ TEST_CASE("a kept head moves and takes the parameters along") {
     p.bytes.assign(p.bytes.size(), '#');
     CHECK(p.req.param("name") == "ann");
     CHECK(p.req.header("x-a") == "1");
+}
+
+TEST_CASE("several may wait for the client's end, and the first may give up") {
+    int told = 0;
+    event given_up;
+    router routes;
+    routes.get("/wait", [&](request& req) -> task<response> {
+        const auto wait = [&]() -> task<void> {
+            co_await req.disconnected();
+            ++told;
+        };
+        const auto wait_a_little = [&]() -> task<void> {
+            try {
+                co_await with_timeout(100ms, req.disconnected());
+            } catch (const timed_out&) {
+                given_up.set();
+            }
+        };
+        co_await when_all(wait_a_little(), wait(), wait());
+        co_return response::text("nobody hears that");
+    });
+    test::session_driver s(std::move(routes));
+    s.exchange("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
+    s.advance(100ms);
+    CHECK(given_up.is_set());
+    CHECK(told == 0);
+    s.finish();
+    CHECK(told == 2);
+    CHECK(s.errors().empty());
+    CHECK(s.ended_well());
 }
 
 TEST_CASE("a handler that waits can tell that its client has gone") {

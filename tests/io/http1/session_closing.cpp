@@ -43,6 +43,9 @@ bool ends_at_once(const std::string& requests) {
 
 const std::string close = " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 const std::string keep = " HTTP/1.1\r\nHost: a\r\n\r\n";
+const std::string get = "GET /few" + keep;
+const std::string few = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                        "Content-Length: 3\r\n\r\nfew";
 
 } // namespace
 
@@ -85,7 +88,20 @@ TEST_CASE("a drain does not wait for clients that do not close after their last 
         session_driver s(routes(), limits);
         CHECK(s.exchange(post).starts_with("HTTP/1.1 405 "));
         s.drain();
-        s.advance(4'999ms);
+        for (int i = 0; i < 9; ++i) {
+            s.advance(499ms);
+            CHECK_FALSE(s.ended());
+            CHECK(s.exchange("x").empty());
+        }
+        s.advance(600ms);
+        CHECK(s.ended_well());
+    }
+    SECTION("one that has sent what is refused, and no more, is not waited for") {
+        session_driver s(routes(), limits);
+        CHECK(s.exchange(post).starts_with("HTTP/1.1 405 "));
+        s.advance(1s);
+        s.drain();
+        s.advance(499ms);
         CHECK_FALSE(s.ended());
         s.advance(1ms);
         CHECK(s.ended_well());
@@ -154,6 +170,50 @@ TEST_CASE("a target of https is refused where the connection is in clear") {
     }
     session_driver s(routes());
     CHECK(s.exchange("GET http://a/few HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("HTTP/1.1 200 "));
+}
+
+TEST_CASE("empty lines before a head are no part of it, whole or cut") {
+    server_limits limits;
+    limits.parser.head_bytes_max = get.size();
+    const std::string lines = "\r\n\r\n";
+    session_driver whole(routes(), limits);
+    CHECK(whole.exchange(lines + get) == few);
+    session_driver cut(routes(), limits);
+    CHECK(cut.exchange(lines).empty());
+    CHECK(cut.exchange(get) == few);
+    session_driver slow(routes(), limits);
+    std::string answer;
+    for (const char c : lines + get)
+        answer += slow.exchange({&c, 1});
+    CHECK(answer == few);
+}
+
+TEST_CASE("a HEAD has no content in its answer, whatever is wrong with it") {
+    server_limits limits;
+    limits.parser.request_line_bytes_max = 100;
+    for (const std::string& bytes :
+         {std::string("HEAD /x HTTP/2.0\r\nHost: a\r\n\r\n"),
+          "HEAD /" + std::string(100, 'x') + " HTTP/1.1\r\nHost: a\r\n\r\n",
+          std::string("HEAD /x HTTP/1.x\r\nHost: a\r\n\r\n"),
+          std::string("HEAD /\x01 HTTP/1.1\r\nHost: a\r\n\r\n"),
+          std::string("HEAD /\xff HTTP/1.1\r\nHost: a\r\n\r\n"),
+          std::string("HEAD /x HTTP/1.1\r\n\r\n")}) {
+        CAPTURE(bytes);
+        session_driver s(routes(), limits);
+        const std::string answer = s.exchange(bytes);
+        CHECK(answer.starts_with("HTTP/1.1 "));
+        CHECK(answer.find("Content-Length: 0") == std::string::npos);
+        CHECK(answer.ends_with("\r\n\r\n"));
+    }
+}
+
+TEST_CASE("content that came with its head is read, whether it was to be asked for or not") {
+    session_driver s(routes());
+    const std::string missing = "POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+                                "Expect: 100-continue\r\n\r\nhello";
+    const std::string answers = s.exchange(missing + get);
+    CHECK(answers.starts_with("HTTP/1.1 404 "));
+    CHECK(answers.ends_with(few));
 }
 
 } // namespace rota::http

@@ -11,6 +11,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/event.hpp>
+
 #include "client.hpp"
 
 namespace rota::http {
@@ -119,6 +121,28 @@ TEST_CASE("http2: content of what is not served takes nothing from the others' w
                         make_frame(data_frame, 0, 5, std::string(16'000, 'x'))});
     CHECK(client.c.windows[0] >= 40'000);
     CHECK(client.c.goaways == std::vector<std::pair<std::uint32_t, int>>{{3, 0}});
+}
+
+TEST_CASE("http2: a drain does not wait for content that nobody reads") {
+    event answered;
+    router made;
+    made.post("/early", [&answered](request&) -> task<response> {
+        co_await answered.wait();
+        co_return response::text("enough");
+    });
+    http2_client c(std::move(made));
+    c.ask(1, asking("POST", "/early"), false);
+    c.drain();
+    c.advance(200ms);
+    answered.set();
+    c.go_on();
+    c.receive();
+    CHECK(c.answers[1].content == "enough");
+    c.advance(100ms); // step by step: each look comes by the one before
+    c.advance(100ms);
+    CHECK(c.stream().write_ended());
+    c.advance(500ms);
+    CHECK(c.ended_well());
 }
 
 TEST_CASE("http2: the last stream is not a later one when the connection fails") {

@@ -114,13 +114,17 @@ TEST_CASE("a drain does not wait for the header of a silent proxy") {
     io::context ctx(two_workers());
     server_options options = from_loopback();
     options.limits.header_timeout = 60s;
-    options.drain_timeout = 60s;
+    options.limits.linger_timeout = 1h;
+    options.drain_timeout = 1h;
     running s(ctx, says_peer(), std::move(options));
     const client silent(s.address());
+    const client refused(s.address());
+    refused.send(get("/peer"));
+    CHECK(refused.read_to("PROXY protocol.\n").starts_with("HTTP/1.1 400 Bad Request\r\n"));
     const client served(s.address());
     served.send(line + get("/peer"));
     CHECK(served.read_to(answered).ends_with(answered));
-    while ((*s).connections() < 2)
+    while ((*s).connections() < 3)
         std::this_thread::yield();
     s.drain_and_join();
     CHECK(silent.read_all() == "<end>");

@@ -84,6 +84,7 @@ struct server_limits {
     std::uint64_t drain_bytes_max = 65'536;
     /// After an error answer input is thrown away for this long, and this much, so that a client
     /// which is still sending can read the answer before it sees a reset (RFC 9112 section 9.6).
+    /// While the server drains only until nothing has come for half a second.
     milliseconds linger_timeout{5'000};
     std::uint64_t linger_bytes_max = 67'108'864;
     /// Answers to pipelined requests are gathered up to here before they are handed to the stream.

@@ -223,9 +223,9 @@ public:
 
     /// Waits until the client has gone: has closed the connection, or at least its sending side, or
     /// the connection has failed. For a handler that waits long for something else: it runs beside
-    /// that, in a task_group, and has ended before the handler answers. Only once the content has
-    /// been read to its end. A client that sends further requests meanwhile is there. Throws
-    /// operation_cancelled.
+    /// that, in a task_group, and has ended before the handler answers; several may wait. Only once
+    /// the content has been read to its end. A client that sends further requests meanwhile is
+    /// there. Throws operation_cancelled.
     [[nodiscard]] task<void> disconnected();
 
     /// For what middleware wants to tell the handler.
