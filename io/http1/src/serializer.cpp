@@ -86,7 +86,7 @@ void append_head(std::string& out, const response& answer, const answer_terms& w
         at.put(fields);
         if (framing == content_framing::sized) {
             at.put("Content-Length: ");
-            at.put_decimal(length_to_announce(answer));
+            at.put_decimal(content.empty() ? length_to_announce(answer) : content.size());
             at.put("\r\n");
         } else if (framing == content_framing::chunked) {
             at.put("Transfer-Encoding: chunked\r\n");
