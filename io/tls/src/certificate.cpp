@@ -90,6 +90,16 @@ std::string line_of(const X509_NAME* name) {
     return {text, static_cast<std::size_t>(size)};
 }
 
+constexpr std::string_view pin_begin = "sha256/";
+constexpr int pin_base64 = 44;
+using pin_digest = std::array<unsigned char, 32>;
+
+std::string pin_text(const pin_digest& digest) {
+    std::array<unsigned char, pin_base64 + 1> base64{};
+    EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(digest.size()));
+    return std::string(pin_begin).append(reinterpret_cast<const char*>(base64.data()), pin_base64);
+}
+
 /// Until when the first answer of a response holds; the end of time where it does not say. Throws.
 std::int64_t ocsp_end(const std::string& path, const std::string& der) {
     const auto* at = reinterpret_cast<const unsigned char*>(der.data());
@@ -210,14 +220,24 @@ std::string pin_of(const X509& certificate) {
     unsigned char* der = nullptr;
     const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(&certificate), &der);
     require(size > 0, "i2d_X509_PUBKEY");
-    std::array<unsigned char, 32> digest{};
+    pin_digest digest{};
     const int hashed = EVP_Digest(der, static_cast<std::size_t>(size), digest.data(), nullptr,
                                   EVP_sha256(), nullptr);
     OPENSSL_free(der);
     require(hashed == 1, "EVP_Digest");
-    std::array<unsigned char, 45> text{};
-    EVP_EncodeBlock(text.data(), digest.data(), static_cast<int>(digest.size()));
-    return "sha256/" + std::string(reinterpret_cast<const char*>(text.data()), 44);
+    return pin_text(digest);
+}
+
+bool is_pin(std::string_view text) {
+    std::array<unsigned char, 33> decoded{}; // with one byte for the padding
+    if (!text.starts_with(pin_begin) || text.size() != pin_begin.size() + pin_base64)
+        return false;
+    const auto* const base64 = reinterpret_cast<const unsigned char*>(text.data());
+    if (EVP_DecodeBlock(decoded.data(), base64 + pin_begin.size(), pin_base64) < 0)
+        return false;
+    pin_digest digest{};
+    std::copy_n(decoded.begin(), digest.size(), digest.begin());
+    return pin_text(digest) == text; // the one spelling that it has
 }
 
 } // namespace rota::io::tls

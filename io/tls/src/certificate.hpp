@@ -37,4 +37,6 @@ struct key_pair {
 /// "sha256/..." as client_options::pins have it.
 [[nodiscard]] std::string pin_of(const X509& certificate);
 
+/// Whether a key can have that pin.
+[[nodiscard]] bool is_pin(std::string_view text);
 } // namespace rota::io::tls

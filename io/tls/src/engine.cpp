@@ -109,8 +109,7 @@ engine::engine(std::shared_ptr<const snapshot> of, const std::string& host) : of
     connect();
     SSL* const ssl = ssl_.get();
     SSL_set_connect_state(ssl);
-    const bool bare = !host.starts_with('[') && host.find(':') != host.rfind(':');
-    const std::string name = host_of(bare ? '[' + host + ']' : host);
+    const std::string name = host_to_verify(host);
     if (is_address(name)) {
         require(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1, "tls: host");
         return;

@@ -1,6 +1,7 @@
 #include "host_name.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include <arpa/inet.h>
 
@@ -11,6 +12,19 @@ namespace {
 std::string_view behind_first_label(std::string_view host) {
     const std::size_t dot = host.find('.');
     return dot == 0 || dot == std::string_view::npos ? "" : host.substr(dot);
+}
+
+/// Not one with a leading dot, which OpenSSL takes for whatever ends so.
+bool is_name(std::string_view host) noexcept {
+    constexpr std::size_t bytes_max = 255;
+    return !host.empty() && host.size() <= bytes_max && host.front() != '.' &&
+           host.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-") ==
+               std::string_view::npos;
+}
+
+bool is_no_port(std::string_view behind) noexcept {
+    return !behind.empty() && (behind.front() != ':' ||
+                               behind.find_first_not_of("0123456789", 1) != std::string_view::npos);
 }
 
 } // namespace
@@ -35,8 +49,24 @@ std::string host_of(std::string_view authority) {
 
 bool is_address(const std::string& host) noexcept {
     in6_addr any{};
-    return ::inet_pton(AF_INET, host.c_str(), &any) == 1 ||
-           ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
+    return host.find('\0') == std::string::npos && (::inet_pton(AF_INET, host.c_str(), &any) == 1 ||
+                                                    ::inet_pton(AF_INET6, host.c_str(), &any) == 1);
+}
+
+std::string host_to_verify(const std::string& authority) {
+    if (is_address(authority))
+        return authority;
+    std::string host = host_of(authority);
+    const bool in_brackets = authority.starts_with('[');
+    const std::size_t end = authority.find(in_brackets ? ']' : ':');
+    const bool whole = end == std::string::npos;
+    const bool right = in_brackets
+                           ? !whole && host.find(':') != std::string::npos && is_address(host)
+                           : is_address(host) || is_name(host);
+    if (!right || (!whole && is_no_port(std::string_view(authority).substr(end + in_brackets))))
+        throw std::invalid_argument("tls: neither the name nor the address of a host: " +
+                                    authority);
+    return host;
 }
 
 void name_index::add(std::string_view name, std::size_t owner) {

@@ -16,6 +16,10 @@ namespace rota::io::tls {
 /// Whether it is an IPv4 or IPv6 address.
 [[nodiscard]] bool is_address(const std::string& host) noexcept;
 
+/// The host of what host_of() takes, or of an address as it is. Throws std::invalid_argument for
+/// what is neither a name nor an address: no certificate is for that.
+[[nodiscard]] std::string host_to_verify(const std::string& authority);
+
 /// Which certificate a name belongs to. "*.example.org" stands for one label more than what is
 /// behind it (RFC 6125 section 6.4.3).
 class name_index {

@@ -268,8 +268,8 @@ int snapshot::prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
 
 snapshot::snapshot(const client_options& options) : alpn_(wire_of(options.alpn)) {
     for (const std::string& each : options.pins) {
-        if (!each.starts_with("sha256/") || each.size() != 51)
-            throw std::invalid_argument("tls: a pin is sha256/ and 44 characters of base64, not " +
+        if (!is_pin(each))
+            throw std::invalid_argument("tls: a pin is sha256/ and the base64 of 32 bytes, not " +
                                         each);
     }
     pins_ = options.pins;

@@ -83,7 +83,7 @@ TEST_CASE("a client trusts chains to its roots, for the name, and pins") {
                          MessageMatches(ContainsSubstring("unable to get")));
     how.roots.clear();
     CHECK_THROWS_AS(context(how), std::invalid_argument);
-    how.pins = {"sha256/" + std::string(44, 'A')};
+    how.pins = {"sha256/" + std::string(43, 'A') + '='};
     CHECK_THROWS_MATCHES(shown(server, "a.test", how), failure,
                          MessageMatches(ContainsSubstring("pinned")));
     how.pins.push_back(pin_of(*read_certificates(made("a.pem")).front()));
@@ -91,8 +91,38 @@ TEST_CASE("a client trusts chains to its roots, for the name, and pins") {
     how.roots = {made("other.pem")}; // both are wanted then
     CHECK_THROWS_MATCHES(shown(server, "a.test", how), failure,
                          MessageMatches(ContainsSubstring("unable to get")));
-    how.pins = {"sha1/abc"};
-    CHECK_THROWS_AS(context(how), std::invalid_argument);
+    for (const std::string& none :
+         {std::string("sha1/abc"), "sha256/" + std::string(44, 'A'),
+          "sha256/!" + std::string(42, 'A') + '=', "sha256/" + std::string(42, 'A') + "B=",
+          "sha256/ " + std::string(42, 'A') + '=', "sha256/" + std::string(42, 'A') + "=="}) {
+        CAPTURE(none);
+        how.pins = {none};
+        CHECK_THROWS_AS(context(how), std::invalid_argument);
+    }
+}
+
+TEST_CASE("what is no name of a host is refused before anything is sent") {
+    context server(only(made_pair("w"))); // *.w.test, deep.x.w.test
+    context client(sample_client());
+    pipe_end over;
+    for (const std::string& none :
+         {std::string(), std::string("."), std::string(".."), std::string(".test"),
+          std::string(".w.test"), std::string(".x.w.test"), std::string("deep.x.w.test\0.org", 18),
+          std::string("deep.x.w.test:1\0.org", 20), std::string("127.0.0.1\0.org", 14),
+          std::string("*.w.test"), std::string("a b.w.test"), std::string("d\xc3\xa9.w.test"),
+          std::string("a.w.test:https"), std::string("[::1"), std::string("[::1].org"),
+          std::string("[a.w.test]"), std::string(300, 'a')}) {
+        CAPTURE(none);
+        CHECK_THROWS_AS(stream(over, client, none), std::invalid_argument);
+    }
+    CHECK(over.waiting() == 0);
+    for (const char* const name : {"A.w.test", "a-b.w.test:443", "deep.x.w.test."})
+        CHECK(shown(server, name) == "CN=w");
+    context by_address(only(made_pair("a")));
+    for (const char* const name : {"127.0.0.1", "127.0.0.1:443"})
+        CHECK(shown(by_address, name) == "CN=a.test");
+    for (const char* const name : {"::1", "[::1]", "[::1]:443"})
+        CHECK_NOTHROW(stream(over, client, name));
 }
 
 TEST_CASE("clients present certificates where they have to") {

@@ -41,8 +41,8 @@ class stream final : public io::stream {
 public:
     /// The server's side. `over` outlives it and is used by nobody else.
     stream(io::stream& over, const context& with);
-    /// The client's side: `host`, a name or an address, is what the server's certificate has to be
-    /// for.
+    /// The client's side: `host`, a name or an address, with or without a port, is what the
+    /// server's certificate has to be for. Throws std::invalid_argument for what is neither.
     stream(io::stream& over, const context& with, std::string host);
     /// The same over a stream of its own.
     stream(std::unique_ptr<io::stream> over, const context& with);
