@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <exception>
+#include <stdexcept>
 #include <stop_token>
 #include <system_error>
 #include <utility>
@@ -71,6 +72,8 @@ void stream::state::throw_failure() const {
 void stream::state::check_writable() const {
     if (failed)
         throw_failure();
+    if (!tls.complete())
+        throw std::logic_error("tls: handshake() comes first");
     if (cut) {
         throw std::system_error(ECANCELED, std::system_category(),
                                 "tls: write behind one that was cut");

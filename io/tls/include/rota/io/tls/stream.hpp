@@ -26,7 +26,8 @@ struct certificate_facts {
 
 /// TLS over another stream, as a stream.
 ///
-/// First of all handshake(); then it is used as any other. What differs from TCP:
+/// First of all handshake(), without which reads and writes are std::logic_error; then it is used
+/// as any other. What differs from TCP:
 ///
 /// - the end of the stream is close_notify. Where the transport ends without it, the waits for more
 ///   throw failure(truncated): an attacker may have cut off the rest;
