@@ -29,17 +29,20 @@ std::uint64_t number_of(std::string_view bytes) noexcept {
     return value;
 }
 
-/// Seconds since 1970.
-std::uint64_t seconds_of(seal::clock::time_point time) noexcept {
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(seconds, 0));
+std::uint64_t since_1970(std::chrono::seconds time) noexcept {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
 }
 
-/// When what is made now is over.
+std::uint64_t seconds_of(seal::clock::time_point time) noexcept {
+    return since_1970(std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()));
+}
+
+/// When what is made now is over: not before its age, so up to a second later.
 std::uint64_t end_of(seal::clock::time_point now, std::chrono::seconds age) {
     if (age < std::chrono::seconds(1))
         throw std::invalid_argument("what is sealed lasts for a second at least");
-    return seconds_of(now) + static_cast<std::uint64_t>(age.count());
+    return since_1970(std::chrono::ceil<std::chrono::seconds>(now.time_since_epoch())) +
+           static_cast<std::uint64_t>(age.count());
 }
 
 /// The key and the nonce of one text.

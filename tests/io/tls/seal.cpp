@@ -58,6 +58,17 @@ TEST_CASE("a text comes back, for its name and until its time is over") {
     }
 }
 
+TEST_CASE("a text lasts for the whole of its age, wherever in a second it was made") {
+    const seal s({key_a});
+    const seal::clock::time_point late = now + 999ms;
+    const std::string closed = s.close("session", "ann", 2s, late);
+    const std::string signed_text = s.sign("session", "ann", 2s, late);
+    CHECK(s.open("session", closed, late + 1'999ms) == "ann");
+    CHECK(s.verify("session", signed_text, late + 1'999ms) == "ann");
+    CHECK_FALSE(s.open("session", closed, late + 3s));
+    CHECK_FALSE(s.verify("session", signed_text, late + 3s));
+}
+
 TEST_CASE("nothing that was changed comes back") {
     const seal s({key_a});
     for (const way& by : ways) {
