@@ -2,9 +2,7 @@
 
 #include <csignal>
 #include <exception>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <rota/http/detail/request_access.hpp>
@@ -26,12 +24,9 @@ void add_tls(rota::http::server_options& to, const settings& from) {
     to.tls.client_ca = from.tls.client_ca;
     to.tls.ticket_keys = from.tls.ticket_keys;
     for (std::size_t i = 0; i < from.tls.certificates.size(); ++i) {
-        rota::io::tls::certificate_files pair{.certificate = from.tls.certificates[i],
-                                              .key = from.tls.keys[i]};
-        std::error_code unknown;
-        if (std::filesystem::exists(pair.certificate + ".ocsp", unknown))
-            pair.ocsp = pair.certificate + ".ocsp";
-        to.tls.certificates.push_back(std::move(pair));
+        to.tls.certificates.push_back({.certificate = from.tls.certificates[i],
+                                       .key = from.tls.keys[i],
+                                       .ocsp = from.tls.certificates[i] + ".ocsp"});
     }
 }
 

@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -15,6 +17,8 @@
 #include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+
+#include <rota/io/detail/log.hpp>
 
 #include "host_name.hpp"
 
@@ -100,24 +104,71 @@ std::string pin_text(const pin_digest& digest) {
     return std::string(pin_begin).append(reinterpret_cast<const char*>(base64.data()), pin_base64);
 }
 
-/// Until when the first answer of a response holds; the end of time where it does not say. Throws.
-std::int64_t ocsp_end(const std::string& path, const std::string& der) {
+/// Whether an answer is about `certificate`: by the serial number and the name of the issuer, whose
+/// own certificate need not be at hand.
+bool is_about(const OCSP_SINGLERESP& answer, const X509& certificate) {
+    ASN1_OCTET_STRING* issuer = nullptr;
+    ASN1_OBJECT* hashed_by = nullptr;
+    ASN1_INTEGER* serial = nullptr;
+    auto* const id =
+        const_cast<OCSP_CERTID*>(OCSP_SINGLERESP_get0_id(&answer)); // NOLINT: read only
+    if (OCSP_id_get0_info(&issuer, &hashed_by, nullptr, &serial, id) != 1)
+        return false;
+    const EVP_MD* const kind = EVP_get_digestbyobj(hashed_by);
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned size = 0;
+    if (kind == nullptr ||
+        X509_NAME_digest(X509_get_issuer_name(&certificate), kind, digest.data(), &size) != 1)
+        return false;
+    const std::span<const unsigned char> named(
+        ASN1_STRING_get0_data(issuer), static_cast<std::size_t>(ASN1_STRING_length(issuer)));
+    return ASN1_INTEGER_cmp(serial, X509_get0_serialNumber(&certificate)) == 0 &&
+           std::ranges::equal(named, std::span(digest).first(size));
+}
+
+std::int64_t unix_time(const ASN1_TIME* from, std::int64_t otherwise) {
+    std::tm when{};
+    return from != nullptr && ASN1_TIME_to_tm(from, &when) == 1 ? ::timegm(&when) : otherwise;
+}
+
+/// Until when a response about `certificate` holds; the end of time where it does not say. Throws.
+std::int64_t ocsp_end(const certificate_files& from, const std::string& der,
+                      const X509& certificate) {
     const auto* at = reinterpret_cast<const unsigned char*>(der.data());
     const std::unique_ptr<OCSP_RESPONSE, freed_by<&OCSP_RESPONSE_free>> response(
         d2i_OCSP_RESPONSE(nullptr, &at, static_cast<long>(der.size())));
     if (response == nullptr)
-        fail(path, "no OCSP response (DER)");
+        fail(from.ocsp, "no OCSP response (DER)");
     const std::unique_ptr<OCSP_BASICRESP, freed_by<&OCSP_BASICRESP_free>> basic(
         OCSP_response_get1_basic(response.get()));
-    OCSP_SINGLERESP* const single = basic != nullptr ? OCSP_resp_get0(basic.get(), 0) : nullptr;
-    if (single == nullptr)
-        fail(path, "the OCSP response says that something went wrong, and nothing else");
-    ASN1_GENERALIZEDTIME* next = nullptr;
-    (void)OCSP_single_get0_status(single, nullptr, nullptr, nullptr, &next);
-    std::tm when{};
-    if (next == nullptr || ASN1_TIME_to_tm(next, &when) != 1)
-        return std::numeric_limits<std::int64_t>::max();
-    return ::timegm(&when);
+    if (basic == nullptr)
+        fail(from.ocsp, "the OCSP response says that something went wrong, and nothing else");
+    for (int i = 0; i < OCSP_resp_count(basic.get()); ++i) {
+        OCSP_SINGLERESP* const single = OCSP_resp_get0(basic.get(), i);
+        if (!is_about(*single, certificate))
+            continue;
+        ASN1_GENERALIZEDTIME* next = nullptr;
+        (void)OCSP_single_get0_status(single, nullptr, nullptr, nullptr, &next);
+        return unix_time(next, std::numeric_limits<std::int64_t>::max());
+    }
+    fail(from.ocsp, "says nothing of the certificate in " + from.certificate);
+}
+
+/// A staple is no more than a help: what is wrong with it holds nothing up.
+void add_staple(key_pair& to, const certificate_files& from) {
+    std::error_code unknown;
+    if (!std::filesystem::exists(from.ocsp, unknown)) {
+        log::info("{}: no such file, so nothing is stapled", from.ocsp);
+        return;
+    }
+    try {
+        std::string der = read_file(from.ocsp);
+        to.ocsp_until = ocsp_end(from, der, *to.chain.front());
+        to.ocsp = std::move(der);
+    } catch (const std::runtime_error& e) {
+        log::warn("{}; nothing is stapled", e.what());
+    }
+    ERR_clear_error();
 }
 
 } // namespace
@@ -172,10 +223,8 @@ key_pair read_key_pair(const certificate_files& from) {
         fail(from.key, "not the key of the first certificate in " + from.certificate);
     }
     pair.names = names_of(own);
-    if (!from.ocsp.empty()) {
-        pair.ocsp = read_file(from.ocsp);
-        pair.ocsp_until = ocsp_end(from.ocsp, pair.ocsp);
-    }
+    if (!from.ocsp.empty())
+        add_staple(pair, from);
     return pair;
 }
 

@@ -242,6 +242,50 @@ def test_certificates_are_read_again(program, options):
     MADE.make("now", "localhost")
 
 
+def test_staples_come_and_go(program, options):
+    certificate = MADE.make("stapled", "localhost")
+    staple = Path(certificate + ".ocsp")
+
+    def respond():
+        index = Path(MADE.path("index"))
+        said = subprocess.run(["openssl", "x509", "-in", certificate, "-noout", "-serial"],
+                              check=True, capture_output=True, text=True).stdout
+        serial = said.strip().partition("=")[2]
+        index.write_text(f"V\t491231235959Z\t\t{serial}\tunknown\t/CN=stapled\n", "ascii")
+        subprocess.run(["openssl", "ocsp", "-index", str(index), "-CA", MADE.ca, "-issuer", MADE.ca,
+                        "-rsigner", MADE.ca, "-rkey", MADE.path("ca.key"), "-cert", certificate,
+                        "-respout", str(staple), "-ndays", "7"], check=True, capture_output=True)
+
+    with Https(program, *options, pairs=("stapled",)) as server:
+        reloads = 0
+
+        def stapled(what):
+            said = server.s_client("-status", send=CLOSING)
+            check("Hello, World!" in said, said)
+            equal("OCSP Response Status: successful" in said, what, said)
+
+        def reload(what):
+            nonlocal reloads
+            reloads += 1
+            server.signal(signal.SIGHUP)
+            server.wait_for("SIGHUP: certificates have been read again", reloads)
+            stapled(what)
+
+        stapled(False)
+        respond()
+        reload(True)
+        MADE.make("stapled", "localhost")  # another, with a staple of the one before
+        reload(False)
+        server.wait_for(r"warning .*stapled.pem.ocsp: says nothing of the certificate in ")
+        respond()
+        reload(True)
+        staple.write_bytes(b"")
+        reload(False)
+        server.wait_for(r"warning .*stapled.pem.ocsp: no OCSP response")
+        staple.unlink()
+        reload(False)
+
+
 def test_slow_handshakes_end(program, options):
     with Https(program, "--handshake-timeout", "700ms", *options) as server:
         begun = time.monotonic()

@@ -1,11 +1,17 @@
 #include "certificate.hpp"
 
-#include <catch2/catch_test_macros.hpp>
+#include <string>
 
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "../logged.hpp"
 #include "made_files.hpp"
 
 using namespace rota::io::tls;
 using namespace rota::io::tls::test;
+using Catch::Matchers::ContainsSubstring;
+using rota::io::test::logged;
 
 TEST_CASE("a pair is read with its chain and its names") {
     const key_pair pair = read_key_pair({made("chain.pem"), made("a.key")});
@@ -22,4 +28,29 @@ TEST_CASE("facts of a certificate, and its pin") {
     CHECK(facts.issuer == "CN=authority");
     CHECK(pin_of(*all.front()).size() == 51);
     CHECK(pin_of(*all.front()) != pin_of(*read_certificates(made("b.pem")).front()));
+}
+
+TEST_CASE("a response that is not about the certificate is no staple, and the log says so") {
+    certificate_files files = made_pair("a");
+    const auto staple = [&](const std::string& path, const std::string& warning) {
+        files.ocsp = path;
+        const logged lines;
+        std::string found = read_key_pair(files).ocsp;
+        if (warning.empty())
+            CHECK(lines.text().empty());
+        else
+            CHECK_THAT(lines.text(), ContainsSubstring(path + ": " + warning));
+        return found;
+    };
+    CHECK(staple(made("a.ocsp"), "") == read_file(made("a.ocsp")));
+    CHECK(staple(made("a_and_rsa.ocsp"), "") == read_file(made("a_and_rsa.ocsp")));
+    CHECK(
+        staple(made("a_rsa.ocsp"), "says nothing of the certificate in " + made("a.pem")).empty());
+    CHECK(staple(made("none.ocsp"), "no such file").empty());
+    CHECK(staple(made("a.pem"), "no OCSP response (DER)").empty());
+    CHECK(staple(written("empty.ocsp", ""), "no OCSP response (DER)").empty());
+    // tryLater (RFC 6960 section 4.2.1)
+    CHECK(staple(written("later.ocsp", "\x30\x03\x0a\x01\x03"), "the OCSP response says").empty());
+    files = {made("chain.pem"), made("a.key")};
+    CHECK(staple(made("a.ocsp"), "") == read_file(made("a.ocsp")));
 }

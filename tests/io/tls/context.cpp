@@ -218,8 +218,6 @@ TEST_CASE("what is wrong with a file is said with its name") {
     options.ticket_keys = written("short", "abc");
     CHECK_THAT(why(options), ContainsSubstring("80 bytes"));
     options.ticket_keys.clear();
-    options.certificates[0].ocsp = made("a.pem");
-    CHECK_THAT(why(options), ContainsSubstring("no OCSP response"));
     options.certificates.clear();
     CHECK_THROWS_AS(context(options), std::invalid_argument);
 }

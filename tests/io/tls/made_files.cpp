@@ -30,9 +30,7 @@ make stranger /CN=stranger "$ec" -CA other.pem -CAkey other.key
 cat a.pem ca.pem > chain.pem
 for name in a a_rsa; do
     serial=$(openssl x509 -in $name.pem -noout -serial | cut -d= -f2)
-    printf 'V\t491231235959Z\t\t%s\tunknown\t/CN=a.test\n' "$serial" > index
-    openssl ocsp -index index -CA ca.pem -rsigner ca.pem -rkey ca.key -issuer ca.pem \
-        -cert $name.pem -respout $name.ocsp -ndays 7
+    printf 'V\t491231235959Z\t\t%s\tunknown\t/CN=%s\n' "$serial" "$name" >> index
 done
 openssl ec -in a.key -aes128 -passout pass:secret -out locked.key
 openssl rand 160 > tickets
@@ -46,6 +44,15 @@ struct folder {
             throw std::runtime_error("mkdtemp");
         path = name;
         std::ofstream(path / "make.sh") << script;
+respond() { # NAME -cert FILE...
+    name=$1
+    shift
+    openssl ocsp -index index -CA ca.pem -rsigner ca.pem -rkey ca.key -issuer ca.pem \
+        -respout $name.ocsp -ndays 7 "$@"
+}
+respond a -cert a.pem
+respond a_rsa -cert a_rsa.pem
+respond a_and_rsa -sha256 -cert a_rsa.pem -cert a.pem
         const std::string command = "cd " + name + " && sh make.sh > log 2>&1";
         if (std::system(command.c_str()) != 0) // NOLINT(concurrency-mt-unsafe)
             throw std::runtime_error("openssl has made no certificates: see " + name + "/log");
