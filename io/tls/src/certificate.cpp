@@ -171,6 +171,29 @@ void add_staple(key_pair& to, const certificate_files& from) {
     ERR_clear_error();
 }
 
+std::string date_of(std::int64_t seconds) {
+    const std::time_t time = seconds;
+    std::tm when{};
+    std::array<char, 64> text{};
+    ::gmtime_r(&time, &when);
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &when)};
+}
+
+/// It is used nevertheless: by what clock its peers go is not known here.
+void warn_of_dates(const X509& certificate, const std::string& path) {
+    using limits = std::numeric_limits<std::int64_t>;
+    constexpr std::int64_t soon = 7L * 24 * 60 * 60;
+    const std::int64_t now = std::time(nullptr);
+    const std::int64_t begin = unix_time(X509_get0_notBefore(&certificate), limits::min());
+    const std::int64_t end = unix_time(X509_get0_notAfter(&certificate), limits::max());
+    if (now > end)
+        log::warn("{}: expired on {}", path, date_of(end));
+    else if (now < begin)
+        log::warn("{}: not valid before {}", path, date_of(begin));
+    else if (end - now < soon)
+        log::warn("{}: expires on {}", path, date_of(end));
+}
+
 } // namespace
 
 std::string read_file(const std::string& path) {
@@ -225,6 +248,7 @@ key_pair read_key_pair(const certificate_files& from) {
     pair.names = names_of(own);
     if (!from.ocsp.empty())
         add_staple(pair, from);
+    warn_of_dates(own, from.certificate);
     return pair;
 }
 

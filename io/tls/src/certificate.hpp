@@ -27,7 +27,8 @@ struct key_pair {
     std::string ocsp{};               ///< DER; empty: none
     std::int64_t ocsp_until = 0;      ///< Unix time; not used from then on
 };
-/// Throws std::runtime_error, with the name of the file that is at fault.
+/// Throws std::runtime_error, with the name of the file that is at fault. A response that cannot be
+/// stapled, and dates that are over or nearly so, are in the log.
 [[nodiscard]] key_pair read_key_pair(const certificate_files& from);
 
 /// The host names that it is for: those of subjectAltName, or, where there are none at all, the
@@ -36,7 +37,7 @@ struct key_pair {
 [[nodiscard]] certificate_facts facts_of(const X509& certificate);
 /// "sha256/..." as client_options::pins have it.
 [[nodiscard]] std::string pin_of(const X509& certificate);
-
 /// Whether a key can have that pin.
 [[nodiscard]] bool is_pin(std::string_view text);
+
 } // namespace rota::io::tls

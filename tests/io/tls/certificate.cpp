@@ -54,3 +54,17 @@ TEST_CASE("a response that is not about the certificate is no staple, and the lo
     files = {made("chain.pem"), made("a.key")};
     CHECK(staple(made("a.ocsp"), "") == read_file(made("a.ocsp")));
 }
+
+TEST_CASE("a certificate that is not good now, or not for long, is told of") {
+    const auto said = [](const std::string& name) {
+        const logged lines;
+        (void)read_key_pair(made_pair(name));
+        return lines.text();
+    };
+    CHECK(said("b").empty());
+    CHECK_THAT(said("ended"),
+               ContainsSubstring(made("ended.pem") + ": expired on 2001-01-01 00:00:00 UTC"));
+    CHECK_THAT(said("to_come"), ContainsSubstring(made("to_come.pem") +
+                                                  ": not valid before 2999-01-01 00:00:00 UTC"));
+    CHECK_THAT(said("ending"), ContainsSubstring(made("ending.pem") + ": expires on 20"));
+}

@@ -27,11 +27,32 @@ make b /CN=b.test "$ec" $by
 make w /CN=w "$ec" $by -addext subjectAltName=DNS:*.w.test,DNS:deep.x.w.test
 make ann /CN=ann/O=people "$ec" $by -addext subjectAltName=DNS:ann.test
 make stranger /CN=stranger "$ec" -CA other.pem -CAkey other.key
+dated() { # NAME OPTIONS...
+    name=$1
+    shift
+    openssl req -new -nodes $ec -keyout $name.key -out $name.csr -subj /CN=$name
+    : > dated
+    openssl ca -batch -config dated.conf -in $name.csr -out $name.pem "$@"
+}
+printf '%s\n' [ca] default_ca=d [d] database=dated new_certs_dir=. rand_serial=yes policy=p \
+    default_md=sha256 certificate=ca.pem private_key=ca.key [p] commonName=supplied > dated.conf
+dated ended -startdate 20000101000000Z -enddate 20010101000000Z
+dated to_come -startdate 29990101000000Z -enddate 30000101000000Z
+dated ending -days 3
 cat a.pem ca.pem > chain.pem
 for name in a a_rsa; do
     serial=$(openssl x509 -in $name.pem -noout -serial | cut -d= -f2)
     printf 'V\t491231235959Z\t\t%s\tunknown\t/CN=%s\n' "$serial" "$name" >> index
 done
+respond() { # NAME -cert FILE...
+    name=$1
+    shift
+    openssl ocsp -index index -CA ca.pem -rsigner ca.pem -rkey ca.key -issuer ca.pem \
+        -respout $name.ocsp -ndays 7 "$@"
+}
+respond a -cert a.pem
+respond a_rsa -cert a_rsa.pem
+respond a_and_rsa -sha256 -cert a_rsa.pem -cert a.pem
 openssl ec -in a.key -aes128 -passout pass:secret -out locked.key
 openssl rand 160 > tickets
 )sh";
@@ -44,15 +65,6 @@ struct folder {
             throw std::runtime_error("mkdtemp");
         path = name;
         std::ofstream(path / "make.sh") << script;
-respond() { # NAME -cert FILE...
-    name=$1
-    shift
-    openssl ocsp -index index -CA ca.pem -rsigner ca.pem -rkey ca.key -issuer ca.pem \
-        -respout $name.ocsp -ndays 7 "$@"
-}
-respond a -cert a.pem
-respond a_rsa -cert a_rsa.pem
-respond a_and_rsa -sha256 -cert a_rsa.pem -cert a.pem
         const std::string command = "cd " + name + " && sh make.sh > log 2>&1";
         if (std::system(command.c_str()) != 0) // NOLINT(concurrency-mt-unsafe)
             throw std::runtime_error("openssl has made no certificates: see " + name + "/log");
