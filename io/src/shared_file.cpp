@@ -95,9 +95,11 @@ file_facts shared_file::facts() const {
 
 bool file_slice::holds() const noexcept {
     file_facts now;
-    return read_facts(file.native_handle(), now) == 0 && now.size == facts.size &&
-           now.modified_ns == facts.modified_ns &&
-           (now.changed_ns == facts.changed_ns || now.links < facts.links);
+    if (read_facts(file.native_handle(), now) != 0)
+        return false;
+    const bool lost_last_name = now.links == 0 && facts.links != 0;
+    return now.size == facts.size && now.modified_ns == facts.modified_ns &&
+           (now.changed_ns == facts.changed_ns || lost_last_name);
 }
 
 task<std::string> read_piece(file_slice* from, std::size_t bytes_max) {

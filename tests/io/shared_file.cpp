@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <sys/stat.h>
 
 #include <rota/inline_scheduler.hpp>
@@ -108,7 +109,12 @@ TEST_CASE("facts tell one content from another") {
 
 TEST_CASE("what is written shows, whatever is made of the time of the last write") {
     const temporary_file f("abc");
+    const bool loses_a_name = GENERATE(false, true); // and keeps another
+    if (loses_a_name)
+        f.add_name();
     const file_slice whole = f.slice();
+    if (loses_a_name)
+        f.remove();
     struct stat before {};
     REQUIRE(::fstat(f.fd(), &before) == 0);
     const timespec both[2] = {before.st_atim, before.st_mtim};
@@ -120,7 +126,7 @@ TEST_CASE("what is written shows, whatever is made of the time of the last write
     CHECK_FALSE(whole.holds());
 }
 
-TEST_CASE("a file that loses its name is the same") {
+TEST_CASE("a file that loses its last name is the same") {
     const temporary_file f("abc");
     const file_slice whole = f.slice();
     SECTION("by another in its place") { f.replace(); }

@@ -26,9 +26,17 @@ public:
     }
     temporary_file(const temporary_file&) = delete;
     temporary_file& operator=(const temporary_file&) = delete;
-    ~temporary_file() { remove(); }
-    /// It has no name any more.
+    ~temporary_file() {
+        remove();
+        ::unlink(second_name().c_str());
+    }
+    /// It loses its name.
     void remove() const { ::unlink(name_.c_str()); }
+    /// It gets another name, too.
+    void add_name() const {
+        if (::link(name_.c_str(), second_name().c_str()) != 0)
+            throw std::system_error(errno, std::system_category(), "link");
+    }
     /// Another gets its name.
     void replace() const {
         const temporary_file other("other");
@@ -64,6 +72,8 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string second_name() const { return name_ + ".2"; }
+
     std::string name_ = "/tmp/rota-test-XXXXXX";
     shared_file file_;
 };

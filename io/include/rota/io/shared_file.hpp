@@ -61,9 +61,10 @@ struct file_slice {
     std::uint64_t size = 0;
 
     /// Whether nothing was written to the file since. The time of the last write can be put back,
-    /// so that of the last change (man 7 inode) counts, too, unless the file has lost a name, as by
-    /// rename(2) over it: what else is changed of it, its mode or by a new name, ends it as if it
-    /// were written to. A system call.
+    /// so that of the last change (man 7 inode) counts, too, unless the file has lost its last
+    /// name, as by rename(2) over it: what else is changed of it, its mode or one of several names,
+    /// ends it as if it were written to. Of a file without a name what is written to it by one that
+    /// has kept it open, and has put the time back, does not show. A system call.
     [[nodiscard]] bool holds() const noexcept;
 };
 
