@@ -11,7 +11,8 @@ namespace rota::http {
 
 // Before Linux 6.13, and on some file systems since, the time of a change is that of a tick of the
 // kernel's clock, of which there are 100 a second or more. What is written behind another write, in
-// the same tick, may show in none of the facts.
+// the same tick, may show in none of the facts. Nor does how far a write has got: it sets the times
+// when it begins, and a large one may go on for long.
 
 using file_time = std::chrono::sys_time<std::chrono::nanoseconds>;
 
@@ -20,7 +21,12 @@ using file_time = std::chrono::sys_time<std::chrono::nanoseconds>;
 /// none that a write would get.
 [[nodiscard]] inline std::optional<std::chrono::nanoseconds>
 time_to_settle(const io::file_facts& facts, file_time began, file_time ended) noexcept {
-    constexpr std::chrono::nanoseconds young = std::chrono::milliseconds(20); // two ticks
+    using std::chrono::milliseconds;
+    constexpr std::uint64_t mib = 1 << 20;
+    constexpr std::uint64_t mibs_max = 5'000'000; // for hours
+    const auto mibs = static_cast<std::int64_t>(std::min(facts.size / mib, mibs_max));
+    // Two ticks, and a write of all of it that copies 500 MiB a second.
+    const std::chrono::nanoseconds young = milliseconds(20) + mibs * milliseconds(2);
     std::optional<std::chrono::nanoseconds> left;
     for (const std::int64_t ns : {facts.modified_ns, facts.changed_ns}) {
         const file_time at{std::chrono::nanoseconds(ns)};
@@ -33,14 +39,15 @@ time_to_settle(const io::file_facts& facts, file_time began, file_time ended) no
 }
 
 /// Reads facts anew until they tell of any write behind them. False if they do not after three
-/// waits: it is always being written to.
+/// waits, when it is always being written to, or if that would take too long.
 template <class Read, class Now, class Wait>
 [[nodiscard]] bool read_settled(io::file_facts& into, Read read, Now now, Wait wait) {
+    constexpr std::chrono::milliseconds wait_max(100);
     for (int waits_left = 3;; --waits_left) {
         const file_time began = now();
         into = read();
         const auto left = time_to_settle(into, began, now());
-        if (!left || waits_left == 0)
+        if (!left || *left > wait_max || waits_left == 0)
             return !left;
         wait(*left);
     }
