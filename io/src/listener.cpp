@@ -38,8 +38,9 @@ constexpr int unsent_bytes_max = 131'072; // in the kernel, beyond what the clie
 /// Held while a listener takes a path. A server between bind() and listen() answers as one that is
 /// gone: without it another that starts in the same moment would take its file for left over.
 ///
-/// It is a lock of the directory (man 2 flock), which leaves nothing behind. Others may hold it for
-/// purposes of their own, or it cannot be had: after a while it does without.
+/// It is a lock of the directory (man 2 flock), which leaves nothing behind, and which a listener
+/// has for microseconds. Others may hold it for purposes of their own, or it cannot be had: after a
+/// while, in which the worker serves nobody, it does without.
 class path_claim {
 public:
     explicit path_claim(const std::string& path) {
@@ -50,7 +51,7 @@ public:
             slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
         directory_ = accepted_socket(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         constexpr auto pause = std::chrono::milliseconds(1);
-        for (int tries = 0; tries < 1000 && directory_.get() >= 0; ++tries) {
+        for (int tries = 0; tries < 50 && directory_.get() >= 0; ++tries) {
             if (::flock(directory_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
                 return;
             std::this_thread::sleep_for(pause);
