@@ -47,6 +47,11 @@ task<void> room(output& out, std::chrono::steady_clock::time_point until,
         throw_failure(out);
 }
 
+void check_alive(const connection_core& core, const char* what) {
+    if (core.dead())
+        throw std::system_error(ECONNABORTED, std::system_category(), what);
+}
+
 /// Sees to it that nothing follows a beginning.
 struct whole_or_cut {
     output& out;
@@ -219,6 +224,7 @@ void connection::shutdown_write() noexcept { core_->out().shutdown(); }
 void connection::abort() noexcept { core_->abort(); }
 
 endpoint connection::peer() const {
+    check_alive(*core_, "getpeername");
     sockaddr_storage address{};
     socklen_t length = sizeof address;
     if (::getpeername(core_->fd(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
@@ -228,6 +234,7 @@ endpoint connection::peer() const {
 }
 
 endpoint connection::local() const {
+    check_alive(*core_, "getsockname");
     sockaddr_storage address{};
     socklen_t length = sizeof address;
     if (::getsockname(core_->fd(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
@@ -239,8 +246,7 @@ endpoint connection::local() const {
 int connection::native_handle() const noexcept { return core_->fd(); }
 
 worker& connection::home() const {
-    if (core_->dead())
-        throw std::system_error(ECONNABORTED, std::system_category(), "connection::home");
+    check_alive(*core_, "connection::home");
     return core_->home();
 }
 

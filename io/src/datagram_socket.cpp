@@ -161,7 +161,10 @@ void datagram_socket::drain_on(std::stop_token token) {
         core_->drain_on(std::move(token));
 }
 
-endpoint datagram_socket::local() const { return local_of(core_->fd()); }
+endpoint datagram_socket::local() const {
+    core_->check_alive();
+    return local_of(core_->fd());
+}
 
 datagram_counts datagram_socket::counts() const noexcept {
     const datagram_receiver& in = core_->receiver;

@@ -372,7 +372,11 @@ task<accepted_socket> listener::accept(deadline until, std::source_location wher
 
 void listener::close() noexcept { core_->close(); }
 
-endpoint listener::local() const { return core_->local(); }
+endpoint listener::local() const {
+    if (core_->handle.dead())
+        throw std::system_error(ECANCELED, std::system_category(), "getsockname");
+    return core_->local();
+}
 
 connection adopt(context& ctx, accepted_socket socket, assignment place,
                  std::move_only_function<void()> on_gone) {

@@ -70,9 +70,9 @@ struct datagram_counts {
 ///
 /// Used by routines of one worker, the one that home() names: one receives and one (the same or
 /// another) queues, flushes and sends; a wait on another worker throws std::logic_error. As a
-/// connection it may be moved and destroyed on any thread, and outlive its routine; context::stop()
-/// closes those that are left; after that it is dead: calls fail with ECONNABORTED, and its end
-/// only frees its memory.
+/// connection it may be moved and destroyed on any thread, and outlive its routine; one that was
+/// moved from can be assigned to and destroyed, no more. context::stop() closes those that are
+/// left; after that it is dead: calls fail with ECONNABORTED, and its end only frees its memory.
 ///
 /// Memory of a socket is made with it and does not grow: batch_max * (datagram_bytes_max + 160
 /// bytes), or 258 KiB if `coalesced`, and queue_bytes_max + 19 KiB. What the kernel keeps is
@@ -164,7 +164,8 @@ public:
 
     // -- about it
 
-    /// Where it is bound: the port that the system chose. Throws std::system_error.
+    /// Where it is bound: the port that the system chose. Throws std::system_error, with
+    /// ECONNABORTED if it is dead.
     [[nodiscard]] endpoint local() const;
     /// At home. A system call, for `missed`, which is 0 once the socket is dead.
     [[nodiscard]] datagram_counts counts() const noexcept;
