@@ -51,6 +51,7 @@ bool connection_core::stop() noexcept {
 
 void connection_core::close() noexcept {
     ROTA_CHECK(may_be_used(), "a connection is closed by its worker");
+    ROTA_CHECK_ALWAYS(!reader_.waiting_on(), "a connection outlives what waits in it");
     life_ = life::closing;
     io_.home.timers().disarm(linger_); // of rests
     output_.close();

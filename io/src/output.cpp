@@ -135,6 +135,8 @@ void output::slim() noexcept {
 void output::close() noexcept {
     const std::lock_guard guard(lock_);
     ROTA_CHECK(!closed_, "an output is closed once");
+    ROTA_CHECK_ALWAYS(below_waiters_.empty() && empty_waiters_.empty(),
+                      "a connection outlives what waits in it");
     closed_ = true;
     writer_done_ = !with_writer_;
 }

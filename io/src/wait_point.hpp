@@ -35,6 +35,10 @@ public:
     }
 
     [[nodiscard]] bool waiting() const noexcept { return current_ != nullptr; }
+    /// The same, but for a wait that is about to end by a stop request.
+    [[nodiscard]] bool waiting_on() const noexcept {
+        return current_ != nullptr && !current_->stopping();
+    }
 
     /// Ends the wait, if there is one: the routine runs later and looks again.
     void wake() noexcept {

@@ -16,8 +16,11 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/blocking.hpp>
+#include <rota/join.hpp>
 #include <rota/worker_local.hpp>
+#include <rota/yield.hpp>
 
+#include "framework/death.hpp"
 #include "logged.hpp"
 #include "support.hpp"
 
@@ -85,6 +88,37 @@ task<int> error_in(std::function<task<void>()> call) {
     co_return 0;
 }
 
+enum class wait_of { read, write, flush };
+
+task<void> wait_in(connection* c, wait_of what) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::hours(1);
+    const std::string much(20'000'000, 'x');
+    if (what == wait_of::read)
+        co_await c->fill(until);
+    if (what == wait_of::write)
+        co_await c->write(much);
+    if (what == wait_of::flush && c->try_write_last(much))
+        co_await c->flush(until);
+}
+
+/// `stopped`: the routine that waits has been told to end.
+task<void> drop_waited_in(context* ctx, endpoint to, wait_of what, bool at_home, bool stopped) {
+    rota::routine& self = co_await rota::current_routine;
+    std::optional<connection> c = co_await connect(*ctx, to);
+    const routine_ptr waiting =
+        ctx->workers().spawn(wait_in(&*c, what), {.on = &self.home(), .report_errors = false});
+    while (waiting->state() != rota::routine_state::blocked)
+        co_await rota::yield();
+    if (stopped)
+        waiting->request_stop();
+    const auto go = [&c] { c.reset(); };
+    if (at_home)
+        go();
+    else
+        co_await rota::blocking(std::ref(go));
+    co_await rota::join(waiting);
+}
+
 } // namespace
 
 TEST_CASE("connections may end on a thread that is no worker") {
@@ -138,6 +172,25 @@ TEST_CASE("a handle may be replaced elsewhere") {
     CHECK(all.others[0].receive_all() == "mine");
     all.p.idle.clear();
     CHECK(all.others[1].receive_all() == "mine");
+}
+
+TEST_CASE("a connection does not go while a routine waits in it") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    const auto all = [&](wait_of what, bool at_home, bool stopped) {
+        const plain_listener to;
+        context ctx(options_for(how));
+        ctx.block_on(drop_waited_in(&ctx, to.where(), what, at_home, stopped));
+    };
+    for (const wait_of what : {wait_of::read, wait_of::write, wait_of::flush}) {
+        for (const bool at_home : {true, false}) {
+            CAPTURE(static_cast<int>(what), at_home);
+            CHECK(last_words([&] {
+                      all(what, at_home, false);
+                  }).find("a connection outlives what waits in it") != std::string::npos);
+            all(what, at_home, true);
+        }
+    }
 }
 
 TEST_CASE("stop() closes what the program holds, and says so") {

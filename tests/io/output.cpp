@@ -317,8 +317,8 @@ TEST_CASE("fail() while it waits for the socket cancels the poll and sends nothi
     CHECK(s.out.queue("0123456789", true));
     s.scheduler.spawn(flush_then_log(&s.out, &log, 'f'));
     s.run();
-    s.out.close();
     s.out.fail(ECONNABORTED);
+    s.out.close();
     CHECK(!s.out.settled());
     s.run();
     CHECK(log == "f");

@@ -78,6 +78,10 @@ protected:
     /// kernel has to give back). Runs under the baton, once at most, never after complete().
     virtual bool withdraw() noexcept = 0;
 
+    /// Whether it is to end by a stop request. Any thread.
+    [[nodiscard]] bool stopping() const noexcept {
+        return state_.load(std::memory_order_relaxed) == state::stopping;
+    }
     /// The routine that waits; from arm() on.
     [[nodiscard]] routine& owner() const noexcept { return *owner_; }
 

@@ -31,6 +31,9 @@ using rest_memo = std::array<std::uint64_t, 2>;
 /// Nothing has to be awaited for that.
 ///
 /// It may be moved and destroyed on any thread, and outlive its routine: then its worker closes it.
+/// But not while a routine waits in it, unless that has been told to stop: it would wait for ever,
+/// so the program ends. One that was moved from can be assigned to and destroyed, no more.
+///
 /// context::stop() aborts those that are left. It may outlive the context, too: it is dead then,
 /// calls fail with ECONNABORTED, and its end only frees its memory. Connections that are kept for
 /// later belong into a worker_local (rota/worker_local.hpp).
