@@ -5,7 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "../logged.hpp"
+#include "io/logged.hpp"
 #include "made_files.hpp"
 
 using namespace rota::io::tls;
