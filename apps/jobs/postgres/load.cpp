@@ -34,7 +34,8 @@ void postgres_load::take(const std::vector<postgres_result>& results) {
         takers_[i](results.at(i));
 }
 
-void postgres_load::ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what) {
+void postgres_load::ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what,
+                                    time_ms now) {
     const auto send = [&](const sql::prepared& statement, const auto& bind) {
         postgres_values values;
         values.add(std::string_view(name));
@@ -47,8 +48,10 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         digests.reserve(what.digests.size());
         for (const auto& [digest, key] : what.digests)
             digests.emplace_back(digest);
-        send(sql::lock_digests, [&](postgres_values& v) { v.add_bytes(digests); });
-        take_jobs(&what.digests);
+        for (const sql::prepared* each : {&sql::lock_over, &sql::find_digests}) {
+            send(*each, [&](postgres_values& v) { v.add_bytes(digests).add(now); });
+            take_jobs(&what.digests);
+        }
     }
     if (!what.tokens.empty()) {
         send(sql::tokens_known, [&](postgres_values& v) { v.add_bytes(views(what.tokens)); });
@@ -62,7 +65,7 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         send(by, [&](postgres_values& v) { v.add(*id); });
         take_jobs();
     };
-    ask_for(what.locked_id, sql::lock_ids);
+    ask_for(what.locked_id, sql::lock_id);
     ask_for(what.read_id, sql::find_job);
     if (what.take_max != 0) {
         send(sql::lock_to_take,
@@ -78,7 +81,7 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     if (what.purge)
         ask_for_purged(name, *what.purge);
     if (what.dead)
-        ask_for_dead(name, *what.dead);
+        ask_for_dead(name, *what.dead, now);
     if (what.key) {
         const std::string digest = digest_of(*what.key);
         const std::vector<std::optional<std::string_view>> digests{digest};
@@ -163,7 +166,7 @@ void postgres_load::ask_for_purged(const std::string& name, const purge_progress
     }
 }
 
-void postgres_load::ask_for_dead(const std::string& name, const dead_request& what) {
+void postgres_load::ask_for_dead(const std::string& name, const dead_request& what, time_ms now) {
     postgres_values values;
     values.add(std::string_view(name));
     const bool named = what.ids.has_value();
@@ -178,7 +181,8 @@ void postgres_load::ask_for_dead(const std::string& name, const dead_request& wh
     over_.send((named ? sql::lock_dead_named : sql::lock_dead).name, values);
     take_jobs();
     if (what.action == dead_action::revive) {
-        over_.send((named ? sql::lock_holders_named : sql::lock_holders).name, values);
+        values.add(now);
+        over_.send((named ? sql::find_holders_named : sql::find_holders).name, values);
         take_jobs();
     }
 }
@@ -224,7 +228,7 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
         }
     }
     for (const auto& [name, what] : needs.queues)
-        ask_for_rows_of(name, what);
+        ask_for_rows_of(name, what, needs.now);
     if (needs.next_due) {
         over_.send(sql::next_due.name, postgres_values().add(needs.now));
         take_jobs();

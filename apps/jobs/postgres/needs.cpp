@@ -73,7 +73,9 @@ struct collector {
         of(what.queue).purge = what.at;
         all.ids += what.at.before == 0 ? 1 : 0;
     }
-    void operator()(const op::retry_dead& what) const { of(what.queue).locked_id = what.id; }
+    void operator()(const op::retry_dead& what) const {
+        of(what.queue).dead = dead_request{.ids = std::vector{what.id}};
+    }
     void operator()(const op::remove_queue& what) const {
         of(what.queue).settings = true;
         of(what.queue).counts = true;

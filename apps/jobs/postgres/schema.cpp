@@ -108,8 +108,15 @@ constexpr std::array to_version_6{
     "WHERE state < 3 ORDER BY digest, queue",
 };
 
-constexpr std::array<std::span<const char* const>, 6> migrations{
-    to_version_1, to_version_2, to_version_3, to_version_4, to_version_5, to_version_6};
+/// Duplicates that are refused are counted beside the key: the job is not to be locked for them,
+/// since takes pass over what is.
+constexpr std::array to_version_7{
+    "ALTER TABLE rota_keys ADD COLUMN IF NOT EXISTS duplicates BIGINT NOT NULL DEFAULT 0",
+};
+
+constexpr std::array<std::span<const char* const>, 7> migrations{
+    to_version_1, to_version_2, to_version_3, to_version_4,
+    to_version_5, to_version_6, to_version_7};
 
 constexpr std::string_view no_such_table = "42P01";
 constexpr int attempts_max = 20;

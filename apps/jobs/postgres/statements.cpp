@@ -7,9 +7,10 @@
 // no functions of our own, no advisory locks, no table changed twice in one statement.
 //
 // Transactions wait for rows in one order only, so that they do not wait for each other: queues,
-// then jobs (of queues by name, then by id), then keys by digest, then tokens, then counts. A
-// look for work waits for nothing: SKIP LOCKED. Where the order cannot be kept the server finds
-// out, and the transaction is run again.
+// then jobs (of queues by name, then by id), then new keys by digest, then tokens, then keys that
+// are there by the ids of their jobs, then counts. A look for work waits for nothing: SKIP LOCKED.
+// So what may be taken is locked only by what changes it, else it would be passed over. Where the
+// order cannot be kept the server finds out, and the transaction is run again.
 
 namespace jobs {
 namespace sql {
@@ -28,9 +29,18 @@ const prepared commit{"commit", "COMMIT"};
 #define HOLDS(digests)                                                                             \
     "j.id = ANY(ARRAY(SELECT k.id FROM rota_keys k WHERE k.queue = " QUEUE                         \
     " AND k.digest = ANY(" digests "))) AND j.state < 3"
+// Those that the rules change by themselves, being over at a time, and the others.
+#define OVER_AT(time) " AND j.due > 0 AND j.due < " time
+#define NOT_OVER_AT(time) " AND (j.due = 0 OR j.due >= " time ")"
 #define NO_TEXTS ", NULL::bytea, NULL::bytea, NULL::bytea"
 #define KEY_ONLY ", j.key, NULL::bytea, NULL::bytea"
 #define TEXTS ", j.key, j.payload, j.error"
+// As JOB, with all duplicates: those of a job that is not dead are counted beside its key.
+#define JOB_SHOWN                                                                                  \
+    "j.queue, j.id, j.state, j.rank, j.attempts, CASE WHEN j.state < 3 THEN j.duplicates + "       \
+    "coalesce((SELECT k.duplicates FROM rota_keys k WHERE k.digest = j.digest AND "                \
+    "k.queue = j.queue AND k.id = j.id), 0) ELSE j.duplicates END, j.added_at, j.since, j.due, "   \
+    "j.queued_ms, j.in_progress_ms, j.cause, j.token, j.digest"
 
 const prepared any_due{"any_due", "SELECT due FROM rota_jobs WHERE due > 0 AND due < $1::bigint "
                                   "ORDER BY due LIMIT 1"};
@@ -73,22 +83,21 @@ const prepared lock_queue{"lock_queue",
                           "SELECT number FROM rota_queues WHERE name = $1::text FOR UPDATE"};
 const prepared new_ids{"new_ids", "SELECT nextval('rota_job_ids') "
                                   "FROM generate_series(1, $1::bigint)"};
-const prepared lock_digests{"lock_digests", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " HOLDS(
-                                                "$2::bytea[]") " ORDER BY j.id FOR UPDATE OF j"};
+const prepared lock_over{"lock_over",
+                         "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " HOLDS("$2::bytea[]")
+                             OVER_AT("$3::bigint") " ORDER BY j.id FOR UPDATE OF j"};
+const prepared find_digests{"find_digests", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " HOLDS(
+                                                "$2::bytea[]") NOT_OVER_AT("$3::bigint")};
 // Those with ids $2, and those with leases $3 that an earlier version has made.
 const prepared lock_leases{"lock_leases",
                            "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                            " AND j.id = ANY($2::bigint[] || ARRAY(SELECT o.id FROM rota_jobs o "
                            "WHERE o.token = ANY($3::bytea[]) AND octet_length(o.token) = 32)) "
                            "AND j.state = 2 ORDER BY j.id FOR UPDATE OF j"};
-const prepared lock_ids{
-    "lock_ids",
-    "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE " AND j.id IN (SELECT $2::bigint "
-    "UNION ALL SELECT k.id FROM rota_jobs d JOIN rota_keys k ON k.digest = d.digest "
-    "AND k.queue = d.queue WHERE d.id = $2::bigint AND d.state = 3) "
-    "ORDER BY j.id FOR UPDATE OF j"};
-const prepared find_digest{"find_digest",
-                           "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " HOLDS("$2::bytea[]")};
+const prepared lock_id{"lock_id", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
+                                  " AND j.id = $2::bigint FOR UPDATE OF j"};
+const prepared find_digest{"find_digest", "SELECT " JOB_SHOWN TEXTS
+                                          " FROM rota_jobs j WHERE " HOLDS("$2::bytea[]")};
 const prepared find_dead_digest{"find_dead_digest",
                                 "SELECT " JOB TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
                                 " AND j.digest = ($2::bytea[])[1] AND j.state = 3 "
@@ -118,16 +127,17 @@ const prepared lock_slice{"lock_slice",
 // By the primary key. With "state = 3" PostgreSQL 17 takes the index of dead keys and walks it to
 // its end, since all of its rows fit that condition.
 #define DEAD_NAMED(of) " WHERE " of ".id = ANY($2::bigint[]) AND " of ".state > 2"
-#define HOLDERS(dead)                                                                              \
-    "SELECT " JOB KEY_ONLY " FROM rota_jobs j WHERE " HOLDS(                                       \
-        "ARRAY(SELECT d.digest FROM rota_jobs d" dead ")") " ORDER BY j.id FOR UPDATE OF j"
+#define HOLDERS(dead, time)                                                                        \
+    "SELECT " JOB KEY_ONLY                                                                         \
+    " FROM rota_jobs j WHERE " HOLDS("ARRAY(SELECT d.digest FROM rota_jobs d" dead ")")            \
+        NOT_OVER_AT(time)
 const prepared lock_dead{"lock_dead", "SELECT " JOB KEY_ONLY
                                       " FROM rota_jobs j" DEAD_SLICE("j") " FOR UPDATE OF j"};
-const prepared lock_holders{"lock_holders", HOLDERS(DEAD_SLICE("d"))};
+const prepared find_holders{"find_holders", HOLDERS(DEAD_SLICE("d"), "$5::bigint")};
 const prepared lock_dead_named{"lock_dead_named",
                                "SELECT " JOB KEY_ONLY " FROM rota_jobs j" DEAD_NAMED(
                                    "j") " AND " IN_QUEUE " ORDER BY j.id FOR UPDATE OF j"};
-const prepared lock_holders_named{"lock_holders_named", HOLDERS(DEAD_NAMED("d"))};
+const prepared find_holders_named{"find_holders_named", HOLDERS(DEAD_NAMED("d"), "$3::bigint")};
 // As many as are wanted, and no more than whose payloads may be given out ($3).
 const prepared lock_to_take{
     "lock_to_take",
@@ -137,12 +147,12 @@ const prepared lock_to_take{
     "SELECT " JOB TEXTS " FROM (SELECT f.*, sum(octet_length(f.payload)) OVER "
     "(ORDER BY f.rank, f.id) - octet_length(f.payload) AS before FROM first f) j "
     "WHERE j.before <= $3::bigint ORDER BY j.rank, j.id"};
-const prepared find_job{"find_job", "SELECT " JOB TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
+const prepared find_job{"find_job", "SELECT " JOB_SHOWN TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                                     " AND j.id = $2::bigint"};
 // One row more than the payloads allow ($6), so that it can be told that there are more.
 const prepared list_jobs{
     "list_jobs",
-    "SELECT " JOB TEXTS " FROM (SELECT f.*, coalesce(sum(octet_length(f.payload)) OVER "
+    "SELECT " JOB_SHOWN TEXTS " FROM (SELECT f.*, coalesce(sum(octet_length(f.payload)) OVER "
     "(ORDER BY f.rank, f.id ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING), 0) AS before "
     "FROM (SELECT " JOB TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
     " AND j.state = $2::bigint AND (j.rank, j.id) > ($3::bigint, $4::bigint) "
@@ -186,13 +196,13 @@ const prepared insert_jobs{
     "n.digest, n.key, n.payload FROM n JOIN free ON free.id = n.id"};
 const prepared update_jobs{
     "update_jobs",
-    "UPDATE rota_jobs j SET state = n.state, attempts = n.attempts, duplicates = n.duplicates, "
+    "UPDATE rota_jobs j SET state = n.state, attempts = n.attempts, "
     "since = n.since, due = n.due, queued_ms = n.queued_ms, in_progress_ms = n.in_progress_ms, "
     "cause = n.cause, token = CASE WHEN n.token IS NULL THEN j.token WHEN n.token = ''::bytea THEN "
     "NULL ELSE n.token END, error = coalesce(n.error, j.error) "
     "FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], "
-    "$6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bytea[], $11::bytea[]) "
-    "AS n (id, state, attempts, duplicates, since, due, queued_ms, in_progress_ms, cause, token, "
+    "$6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[], $10::bytea[]) "
+    "AS n (id, state, attempts, since, due, queued_ms, in_progress_ms, cause, token, "
     "error) "
     "WHERE j.id = n.id"};
 // What holds the keys of some jobs that were dead, or were not, is set right.
@@ -203,7 +213,17 @@ const prepared hold_keys{"hold_keys",
 #define KEYS_OF(jobs)                                                                              \
     "DELETE FROM rota_keys k USING " jobs " j WHERE k.digest = j.digest AND k.queue = j.queue "    \
     "AND k.id = j.id"
-const prepared free_keys{"free_keys", KEYS_OF("rota_jobs") " AND j.id = ANY($1::bigint[])"};
+const prepared free_keys{
+    "free_keys",
+    "WITH free AS (" KEYS_OF("rota_jobs") " AND j.id = ANY($1::bigint[]) "
+                                          "RETURNING k.id, k.duplicates) UPDATE rota_jobs j SET "
+                                          "duplicates = j.duplicates + f.duplicates "
+                                          "FROM free f WHERE j.id = f.id AND f.duplicates > 0"};
+const prepared count_duplicates{
+    "count_duplicates",
+    "UPDATE rota_keys k SET duplicates = k.duplicates + n.more FROM unnest($1::bigint[], "
+    "$2::bytea[], $3::bigint[], $4::bigint[]) AS n (queue, digest, id, more) "
+    "WHERE k.digest = n.digest AND k.queue = n.queue AND k.id = n.id"};
 const prepared delete_jobs{
     "delete_jobs", "WITH gone AS (DELETE FROM rota_jobs WHERE id = ANY($1::bigint[]) "
                    "RETURNING queue, digest, id, state) " KEYS_OF("gone") " AND j.state < 3"};
@@ -286,6 +306,9 @@ const prepared notify{"notify", "SELECT pg_notify($1::text, $2::text)"};
 #undef IN_QUEUE
 #undef JOB
 #undef HOLDS
+#undef OVER_AT
+#undef NOT_OVER_AT
+#undef JOB_SHOWN
 #undef NO_TEXTS
 #undef TEXTS
 #undef KEY_ONLY
@@ -319,23 +342,24 @@ constexpr std::array settings{"SET lock_timeout = '10s'",
 } // namespace
 
 std::span<const sql::prepared* const> sql::statements() noexcept {
-    static constexpr std::array all{&begin,          &commit,           &any_due,
-                                    &lock_due,       &next_due,         &queues_named,
-                                    &queues_counted, &queues_page,      &lock_queue,
-                                    &new_ids,        &lock_digests,     &lock_leases,
-                                    &lock_ids,       &lock_to_take,     &find_job,
-                                    &list_jobs,      &oldest_jobs,      &oldest_of_page,
-                                    &lock_purged,    &tokens_known,     &insert_jobs,
-                                    &update_jobs,    &delete_jobs,      &insert_tokens,
-                                    &trim_tokens,    &save_queue,       &add_counts,
-                                    &lock_schema,    &count_queues,     &lock_unused,
-                                    &lock_counts,    &still_unused,     &drop_tokens,
-                                    &drop_counts,    &drop_queue,       &make_queue,
-                                    &have_jobs,      &next_due_job,     &lock_dead,
-                                    &lock_holders,   &lock_dead_named,  &lock_holders_named,
-                                    &find_digest,    &find_dead_digest, &lock_counts_of,
-                                    &count_slice,    &lock_slice,       &count_tokens,
-                                    &hold_keys,      &free_keys};
+    static constexpr std::array all{&begin,           &commit,           &any_due,
+                                    &lock_due,        &next_due,         &queues_named,
+                                    &queues_counted,  &queues_page,      &lock_queue,
+                                    &new_ids,         &lock_over,        &lock_leases,
+                                    &lock_id,         &lock_to_take,     &find_job,
+                                    &list_jobs,       &oldest_jobs,      &oldest_of_page,
+                                    &lock_purged,     &tokens_known,     &insert_jobs,
+                                    &update_jobs,     &delete_jobs,      &insert_tokens,
+                                    &trim_tokens,     &save_queue,       &add_counts,
+                                    &lock_schema,     &count_queues,     &lock_unused,
+                                    &lock_counts,     &still_unused,     &drop_tokens,
+                                    &drop_counts,     &drop_queue,       &make_queue,
+                                    &have_jobs,       &next_due_job,     &lock_dead,
+                                    &find_holders,    &lock_dead_named,  &find_holders_named,
+                                    &find_digest,     &find_dead_digest, &lock_counts_of,
+                                    &count_slice,     &lock_slice,       &count_tokens,
+                                    &hold_keys,       &free_keys,        &find_digests,
+                                    &count_duplicates};
     return all;
 }
 

@@ -26,18 +26,19 @@ extern const prepared queues_counted;
 extern const prepared queues_page;  ///< up to $2 behind $1, by name, with counts
 extern const prepared lock_queue;   ///< until the end of the transaction
 extern const prepared new_ids;      ///< $1 of them
-extern const prepared lock_digests; ///< jobs that hold a key, by its digest
+extern const prepared lock_over;    ///< jobs that hold keys, by their digests, and are over
+extern const prepared find_digests; ///< those that are not, by the digests
 extern const prepared lock_leases;  ///< jobs in progress, by their ids and old leases
-extern const prepared lock_ids;     ///< a job, and the holder of its key if it is dead
+extern const prepared lock_id;      ///< a job
 extern const prepared lock_dead;    ///< a slice of the dead
-extern const prepared lock_holders; ///< the holders of that slice's keys
+extern const prepared find_holders; ///< the holders of that slice's keys
 extern const prepared lock_dead_named;
 extern const prepared find_digest;      ///< the job that holds a key
 extern const prepared find_dead_digest; ///< the dead that held it, the latest first
 extern const prepared lock_slice;       ///< some jobs that nobody else has in hand
 extern const prepared lock_counts_of;   ///< of a queue that has less than a slice of jobs
 extern const prepared count_slice;      ///< its jobs, up to one more than a slice; its counts
-extern const prepared lock_holders_named;
+extern const prepared find_holders_named;
 extern const prepared lock_to_take;   ///< the first of a queue that nobody else has in hand
 extern const prepared find_job;       ///< one job
 extern const prepared list_jobs;      ///< of one state, behind a place
@@ -47,12 +48,13 @@ extern const prepared lock_purged;    ///< of one state, behind a place, with id
 extern const prepared tokens_known;   ///< of one queue
 extern const prepared insert_jobs;    ///< those whose keys are free
 extern const prepared update_jobs;
-extern const prepared delete_jobs;   ///< and their keys
-extern const prepared hold_keys;     ///< of jobs that are not dead any more, unless held
-extern const prepared free_keys;     ///< of jobs that are dead now
-extern const prepared insert_tokens; ///< unless they hold
-extern const prepared count_tokens;  ///< up to $2 that end before $1, the last first
-extern const prepared trim_tokens;   ///< up to $2 of those that end by $1
+extern const prepared delete_jobs;      ///< and their keys
+extern const prepared hold_keys;        ///< of jobs that are not dead any more, unless held
+extern const prepared free_keys;        ///< of jobs that are dead now
+extern const prepared count_duplicates; ///< of keys that are held
+extern const prepared insert_tokens;    ///< unless they hold
+extern const prepared count_tokens;     ///< up to $2 that end before $1, the last first
+extern const prepared trim_tokens;      ///< up to $2 of those that end by $1
 extern const prepared save_queue;
 extern const prepared add_counts;
 extern const prepared lock_schema; ///< makers of queues take turns

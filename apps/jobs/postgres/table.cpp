@@ -172,6 +172,15 @@ void postgres_table::update(const job_row& job, std::optional<std::string_view> 
     rows_.update(job, lease);
 }
 
+/// Beside its key, so that the job is not locked for it.
+void postgres_table::count_duplicate(const job_row& job) {
+    if (inserted_.contains({job.queue, job.id})) {
+        table::count_duplicate(job);
+        return;
+    }
+    ++duplicates_[{job.queue, job.id}];
+}
+
 void postgres_table::set_error(const job_row& job, std::string_view error) {
     rows_.set_error(job, error);
     changes_of(job).error = error;
@@ -238,15 +247,15 @@ void postgres_table::write_inserted(postgres_connection& to) {
 }
 
 void postgres_table::write_changed(postgres_connection& to) {
-    std::array<std::vector<std::int64_t>, 9> numbers;
+    std::array<std::vector<std::int64_t>, 8> numbers;
     std::array<std::vector<std::optional<std::string_view>>, 2> texts;
     for (const auto& [at, what] : changed_) {
         const job_row job = *rows_.find(at.first, at.second);
         std::size_t column = 0;
         for (const std::int64_t value :
              {static_cast<std::int64_t>(job.id), static_cast<std::int64_t>(job.state),
-              std::int64_t{job.attempts}, std::int64_t{job.duplicates}, job.since, job.due,
-              job.queued_ms, job.in_progress_ms, static_cast<std::int64_t>(job.cause)})
+              std::int64_t{job.attempts}, job.since, job.due, job.queued_ms, job.in_progress_ms,
+              static_cast<std::int64_t>(job.cause)})
             numbers[column++].push_back(value);
         texts[0].push_back(what.lease.transform(kept_of));
         texts[1].push_back(what.error);
@@ -257,6 +266,23 @@ void postgres_table::write_changed(postgres_connection& to) {
     for (const auto& column : texts)
         values.add_bytes(column);
     to.send(sql::update_jobs.name, values);
+}
+
+/// In the order of ids. A job that is gone meanwhile, or dead, needs none.
+void postgres_table::write_duplicates(postgres_connection& to) {
+    std::array<std::vector<std::int64_t>, 3> numbers;
+    std::vector<std::string> digests;
+    for (const auto& [at, more] : duplicates_) {
+        const auto& [queue, id] = at;
+        numbers[0].push_back(static_cast<std::int64_t>(queue));
+        digests.push_back(digest_of(rows_.key(*rows_.find(queue, id))));
+        numbers[1].push_back(static_cast<std::int64_t>(id));
+        numbers[2].push_back(more);
+    }
+    postgres_values values;
+    values.add(numbers[0])
+        .add_bytes(std::vector<std::optional<std::string_view>>(digests.begin(), digests.end()));
+    to.send(sql::count_duplicates.name, values.add(numbers[1]).add(numbers[2]));
 }
 
 /// The ids of those that are dead now and were not, or the other way round.
@@ -342,6 +368,8 @@ std::vector<postgres_table::expected> postgres_table::write(postgres_connection&
         to.send(sql::insert_tokens.name, values);
         result.push_back({sent, new_tokens_.size()});
     }
+    if (!duplicates_.empty())
+        write_duplicates(to);
     write_counts(to, shard);
     for (const std::int64_t number : erased_queues_) {
         for (const sql::prepared* each : {&sql::drop_tokens, &sql::drop_counts, &sql::drop_queue})

@@ -82,6 +82,7 @@ public:
     std::uint64_t id_to_come(const queue_row&) override;
     void insert(const job_row& job, std::string key, std::string payload) override;
     void update(const job_row& job, std::optional<std::string_view> lease) override;
+    void count_duplicate(const job_row& job) override;
     void set_error(const job_row& job, std::string_view error) override;
     void erase(const job_row& job) override;
     std::optional<token_row> find_token(std::uint64_t queue, std::string_view token) override {
@@ -101,6 +102,7 @@ private:
     changes& changes_of(const job_row& job);
     void write_inserted(postgres_connection& to);
     void write_changed(postgres_connection& to);
+    void write_duplicates(postgres_connection& to);
     [[nodiscard]] std::vector<std::int64_t> changed_from(bool was_dead);
     void write_counts(postgres_connection& to, std::int64_t shard);
 
@@ -110,6 +112,7 @@ private:
     std::map<std::uint64_t, queue_row> saved_queues_;  // as they are
     std::set<place> inserted_;
     std::map<place, changes> changed_; // of those that had been there
+    std::map<place, std::int64_t> duplicates_;
     std::vector<std::int64_t> erased_;
     std::vector<std::int64_t> erased_queues_;
     bool may_remove_ = false;

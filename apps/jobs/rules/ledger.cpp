@@ -177,11 +177,10 @@ std::optional<add_result> ledger::known_try(const queue_row& queue, const idempo
 }
 
 add_result ledger::add_one(queue_row& queue, new_job job, time_ms now) {
-    if (auto there = rows_.find_key(queue.number, job.key)) {
-        ++there->duplicates;
+    if (const auto there = rows_.find_key(queue.number, job.key)) {
         ++queue.counts.duplicates;
         mark(queue);
-        rows_.update(*there, std::nullopt);
+        rows_.count_duplicate(*there);
         return {add_outcome::duplicate, there->id, there->state};
     }
     const auto payload_max = queue.settings.payload_bytes_max;

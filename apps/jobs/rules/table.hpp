@@ -104,6 +104,12 @@ public:
     virtual void insert(const job_row& job, std::string key, std::string payload) = 0;
     /// Changes the row of that queue and id, and its lease unless that is left out.
     virtual void update(const job_row& job, std::optional<std::string_view> lease) = 0;
+    /// One more of that queue and id, which may be changed by another at the same time.
+    virtual void count_duplicate(const job_row& job) {
+        job_row counted = job;
+        ++counted.duplicates;
+        update(counted, std::nullopt);
+    }
     virtual void set_error(const job_row& job, std::string_view error) = 0;
     virtual void erase(const job_row& job) = 0;
 

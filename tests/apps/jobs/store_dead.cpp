@@ -46,6 +46,29 @@ struct mortal : store_driver {
 
 } // namespace
 
+TEST_CASE("what a job has been asked for again is counted in its deaths and lives") {
+    mortal d;
+    const std::uint64_t id = d.add("k").id;
+    const auto duplicates = [&] { return d.wait(d.store().find(d.queue, id, d.now))->duplicates; };
+    const auto listed = [&](job_state state) {
+        return d.wait(d.store().list(d.queue, {.state = state}, d.now)).jobs.at(0).duplicates;
+    };
+    d.add("k");
+    const std::string lease = d.lease();
+    d.add("k");
+    CHECK(duplicates() == 2);
+    CHECK(listed(job_state::in_progress) == 2);
+    d.retry(lease);
+    CHECK(duplicates() == 2);
+    CHECK(listed(job_state::dead) == 2);
+    CHECK(d.settle({}).done == 1);
+    d.add("k");
+    CHECK(duplicates() == 3);
+    CHECK(d.wait(d.store().find_key(d.queue, "k", 9, d.now)).jobs.at(0).duplicates == 3);
+    d.retry(d.lease());
+    CHECK(duplicates() == 3);
+}
+
 TEST_CASE("the dead are revived slice by slice, but for those whose keys are there again") {
     mortal d;
     for (int i = 0; i < 7; ++i)

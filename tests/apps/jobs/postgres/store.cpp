@@ -204,17 +204,17 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
     };
     const std::string others = "rota_jobs_order";
     for (const std::string& each :
-         {plan(sql::lock_digests, "'q', '{a,b}'"), plan(sql::lock_leases, "'q', '{7}', '{a,b}'"),
-          plan(sql::lock_ids, "'q', 7"), plan(sql::find_job, "'q', 7"),
-          plan(sql::find_digest, "'q', '{a}'"), plan(sql::find_dead_digest, "'q', '{a}', 9"),
-          plan(sql::lock_dead_named, "'q', '{7,8}'"),
-          plan(sql::lock_holders_named, "'q', '{7,8}'")})
+         {plan(sql::lock_over, "'q', '{a,b}', 9"), plan(sql::find_digests, "'q', '{a,b}', 9"),
+          plan(sql::lock_leases, "'q', '{7}', '{a,b}'"), plan(sql::lock_id, "'q', 7"),
+          plan(sql::find_job, "'q', 7"), plan(sql::find_digest, "'q', '{a}'"),
+          plan(sql::find_dead_digest, "'q', '{a}', 9"), plan(sql::lock_dead_named, "'q', '{7,8}'"),
+          plan(sql::find_holders_named, "'q', '{7,8}', 9")})
         CHECK_THAT(each, !ContainsSubstring(others));
     for (const std::string& each :
          {plan(sql::lock_to_take, "'q', 7, 1000"), plan(sql::lock_dead, "'q', 0, 0, 500"),
-          plan(sql::lock_holders, "'q', 0, 0, 500"), plan(sql::lock_slice, "'q', 500")})
+          plan(sql::find_holders, "'q', 0, 0, 500, 9"), plan(sql::lock_slice, "'q', 500")})
         CHECK_THAT(each, ContainsSubstring(others));
-    CHECK_THAT(plan(sql::lock_holders, "'q', 0, 0, 500"), ContainsSubstring("rota_keys_digest"));
+    CHECK_THAT(plan(sql::find_holders, "'q', 0, 0, 500, 9"), ContainsSubstring("rota_keys_digest"));
 }
 
 namespace {
@@ -232,19 +232,37 @@ rota::task<void> revive_one(store* in, std::uint64_t id, revive_result* result) 
     *result = co_await std::move(reviving);
 }
 
+rota::task<void> revive_all(store* in, dead_result* result) {
+    rota::task<dead_result> reviving = in->settle_dead("q", {}, now);
+    *result = co_await std::move(reviving);
+}
+
+rota::task<void> add_again(store* to, std::string key, add_outcome* result) {
+    rota::task<add_outcome> adding = add_one(to, std::move(key));
+    *result = co_await std::move(adding);
+}
+
 rota::task<void> remove_slice(store* from, removed_queue* result) {
     rota::task<removed_queue> removing = from->remove_queue("q", true, now);
     *result = co_await std::move(removing);
 }
 
-/// As soon as another waits for it; the test's limit is the limit.
-rota::task<void> commit_when_awaited(postgres_connection* on) {
+/// As soon as another waits for it; the test's limit is the limit. `free`: how many jobs a look for
+/// work finds then.
+rota::task<void> commit_when_awaited(postgres_connection* on, std::int64_t* free = nullptr) {
     for (bool awaited = false; !awaited;) {
         rota::task<postgres_result> asking =
             on->run("SELECT count(*) FROM pg_locks WHERE NOT granted AND "
                     "pg_backend_pid() = ANY(pg_blocking_pids(pid))");
         const postgres_result waiting = co_await std::move(asking);
         awaited = waiting.integer(0, 0) != 0;
+    }
+    if (free != nullptr) {
+        rota::task<postgres_result> looking =
+            on->run("WITH free AS (SELECT FROM rota_jobs WHERE state = 0 FOR UPDATE SKIP LOCKED) "
+                    "SELECT count(*) FROM free");
+        const postgres_result found = co_await std::move(looking);
+        *free = found.integer(0, 0);
     }
     rota::task<postgres_result> committing = on->run("COMMIT");
     (void)co_await std::move(committing);
@@ -282,6 +300,34 @@ TEST_CASE("keys are held by the jobs that are not dead, and by no others") {
     (void)kill_first();
     (void)s.wait(s.one.purge("q", now));
     CHECK(held() == 0);
+}
+
+TEST_CASE("jobs that others ask to add again are there to be taken") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    two_stores s;
+    s.wait(s.one.configure("q", {.max_attempts = 1}, now));
+    for (const char* const key : {"a", "b"}) {
+        (void)s.wait(add_one(&s.one, key));
+        const taken_job job = s.wait(s.one.take("q", {{1, 0}}, now)).at(0).at(0);
+        (void)s.wait(s.one.settle("q", {}, {{job.lease_id}}, now));
+    }
+    (void)s.wait(add_one(&s.one, "a"));
+    postgres_connection counts(s.schema.context(), s.schema.url());
+    s.wait(counts.open(std::chrono::seconds(60)));
+    (void)s.wait(counts.run("BEGIN"));
+    (void)s.wait(counts.run("LOCK TABLE rota_counts IN SHARE MODE"));
+    std::vector<rota::task<void>> bodies;
+    add_outcome added = add_outcome::duplicate;
+    dead_result revived;
+    SECTION("by an addition") { bodies.push_back(add_again(&s.one, "a", &added)); }
+    SECTION("by reviving dead ones") { bodies.push_back(revive_all(&s.one, &revived)); }
+    std::int64_t free = 0;
+    bodies.push_back(commit_when_awaited(&counts, &free));
+    s.wait(run_all(std::move(bodies)));
+    CHECK(free == 1);
+    CHECK(added == add_outcome::duplicate);
+    CHECK(revived.done == revived.duplicates);
 }
 
 TEST_CASE("a dead job is not revived while another server adds one with its key") {
