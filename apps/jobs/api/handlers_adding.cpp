@@ -46,16 +46,29 @@ task<response> post_job(service* s, request* req) {
     co_return std::move(answer);
 }
 
-/// Adds what has been read, and tells what became of it.
-task<void> add_read(service* s, const std::string* queue, bulk_add* from, std::string* outcomes) {
+/// That the store is out of reach is found out at the end of a step's time: only once.
+bool is_out_of_reach(const store_error& why) {
+    return why.kind() == store_fault::unreachable || why.kind() == store_fault::unknown;
+}
+
+/// Adds what has been read, and tells what became of it. `out_of_reach`: why the step before has
+/// failed, if the store need not be asked as long as it is down.
+task<void> add_read(service* s, const std::string* queue, bulk_add* from,
+                    std::optional<std::string>* out_of_reach, std::string* outcomes) {
     std::vector<new_job> jobs = from->take_jobs();
     std::vector<add_result> results;
     std::optional<std::string> failure;
-    if (!jobs.empty()) {
+    if (s->backing().health().is_up())
+        out_of_reach->reset();
+    if (*out_of_reach) {
+        failure = *out_of_reach;
+    } else if (!jobs.empty()) {
         try {
             results = co_await s->backing().add(*queue, std::move(jobs), std::nullopt, s->now());
         } catch (const store_error& e) {
             failure = e.what();
+            if (is_out_of_reach(e))
+                *out_of_reach = failure;
         }
     }
     if (failure) {
@@ -72,6 +85,7 @@ task<void> add_many_from(service* s, std::string queue, rota::http::body_reader*
     rota::worker& home = self.home();
     const std::size_t step_bytes = s->backing().add_bytes();
     bulk_add lines(s->options());
+    std::optional<std::string> out_of_reach;
     std::string outcomes;
     std::string_view piece = first;
     while (!piece.empty()) {
@@ -82,7 +96,7 @@ task<void> add_many_from(service* s, std::string queue, rota::http::body_reader*
             lines.feed(slice);
             read += slice.size();
             if (read >= step_bytes || piece.empty()) {
-                co_await add_read(s, &queue, &lines, &outcomes);
+                co_await add_read(s, &queue, &lines, &out_of_reach, &outcomes);
                 co_await to->write(outcomes);
                 outcomes.clear();
                 read = 0;
@@ -93,7 +107,7 @@ task<void> add_many_from(service* s, std::string queue, rota::http::body_reader*
         piece = co_await body->read();
     }
     lines.end();
-    co_await add_read(s, &queue, &lines, &outcomes);
+    co_await add_read(s, &queue, &lines, &out_of_reach, &outcomes);
     lines.summarise(outcomes);
     co_await to->write(outcomes);
 }

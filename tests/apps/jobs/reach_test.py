@@ -254,6 +254,31 @@ def test_a_server_that_does_not_answer_is_waited_for_once(program, options, serv
         equal(add_in_the_end(queue, "after").status, 201)
 
 
+def test_lines_wait_once_for_a_server_that_does_not_answer(program, options, server):
+    url = server.create("lines")
+    with RotaHttp(program, "--store", url, *options) as app:
+        queue = Queue(app)
+        equal(queue.add(0).status, 201)
+        lines = [b'{"payload":%d}\n' % i for i in range(1, 4)]
+        head = (b"POST %s/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n"
+                b"Content-Type: application/x-ndjson\r\n\r\n" % (
+                    queue.path.encode(), sum(map(len, lines))))
+        with frozen(server), app.connect() as client:
+            client.settimeout(4 * LIMIT_S)
+            client.sendall(head + lines[0])
+            eventually(lambda: b"jobs::store" in app.get("/debug/tasks").body, "it is at work")
+            client.sendall(lines[1] + lines[2])
+            received = client.recv(65_536)
+            while b'"i":0' not in received:
+                received += client.recv(65_536)
+            first_s = time.monotonic()
+            while b"summary" not in received:
+                received += client.recv(65_536)
+            rest_s = time.monotonic() - first_s
+        equal(received.count(b"store_unavailable"), 3, received)
+        check(rest_s < SLACK_S, f"the others took {rest_s:.1f} s more")
+
+
 def test_who_waits_at_one_server_gets_what_is_added_at_another(program, options, server):
     url = server.create("shared")
     with RotaHttp(program, "--store", url, *options) as one, \
