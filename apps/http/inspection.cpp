@@ -5,11 +5,13 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rota/http/prometheus.hpp>
+#include <rota/when_all.hpp>
 
 #include "inspection_json.hpp"
 #include "live.hpp"
@@ -63,9 +65,12 @@ rota::task<response> metrics(const inspected* from) {
     rota::runtime& workers = of.context->workers();
     figures f;
     jobs::service& queues = *of.queues;
-    const std::shared_ptr<const jobs::store_watch::queues_seen> seen =
-        co_await queues.watch().queues();
-    f.store = co_await queues.watch().state();
+    using seen_ptr = std::shared_ptr<const jobs::store_watch::queues_seen>;
+    rota::task<seen_ptr> listing = queues.watch().queues();
+    rota::task<jobs::store_state> asking = queues.watch().state();
+    auto both = co_await rota::when_all(std::move(listing), std::move(asking));
+    const seen_ptr seen = std::move(std::get<0>(both));
+    f.store = std::move(std::get<1>(both));
     if (seen) {
         f.queues = seen->queues;
         const std::chrono::duration<double> age = jobs::store_watch::clock::now() - seen->at;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,8 @@ struct figures {
     std::size_t routines = 0;
     std::size_t blocked = 0;
     std::vector<jobs::queue_info> queues{};
-    jobs::time_ms now = 0;   ///< when the queues were looked at
-    double queues_age_s = 0; ///< how long that is ago
+    jobs::time_ms now = 0;                ///< when the queues were looked at
+    std::optional<double> queues_age_s{}; ///< how long that is ago; none: never
     jobs::store_state store{};
     std::vector<jobs::job_times::seen> times{};
 };

@@ -93,10 +93,12 @@ void add_queues(prometheus_text& out, const figures& f) {
         const jobs::time_ms age = added ? std::max<jobs::time_ms>(f.now - *added, 0) : 0;
         out.sample(fmt::format("queue=\"{}\"", f.queues[i].name), static_cast<double>(age) / 1e3);
     }
-    out.metric(
-        "rota_jobs_age_seconds", "gauge",
-        "How old the figures of queues are: more than some seconds if the store does not tell.");
-    out.sample(f.queues_age_s);
+    if (f.queues_age_s) {
+        out.metric("rota_jobs_age_seconds", "gauge",
+                   "How old the figures of queues are: more than some seconds if the store does "
+                   "not tell; none if it never did.");
+        out.sample(*f.queues_age_s);
+    }
     struct counter {
         const char* name;
         const char* help;

@@ -88,6 +88,10 @@ TEST_CASE("every figure has its line") {
     }
 }
 
+TEST_CASE("queues that were never seen have no age") {
+    CHECK(metrics_text({}).find("rota_jobs_age_seconds") == std::string::npos);
+}
+
 TEST_CASE("the histogram adds up") {
     const std::string text = metrics_text(sample());
     CHECK(has_line(text, "rota_http_request_duration_seconds_bucket{le=\"5e-05\"} 6"));
