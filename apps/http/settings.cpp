@@ -16,6 +16,7 @@
 
 #include "alt_svc.hpp"
 #include "jobs/open_store.hpp"
+#include "jobs/service.hpp"
 #include "units.hpp"
 
 namespace rota_http {
@@ -57,11 +58,16 @@ CLI::Option* take_several(CLI::Option* list) {
     return take_literally(list->expected(1, words_max));
 }
 
-/// An empty text would be taken for an option that was not given: no tokens, no CA of clients.
-void refuse_empty_values(CLI::App& app) {
+/// An empty text would be taken for an option that was not given: no tokens, no CA of clients. So
+/// would the option behind one whose value was left out.
+void refuse_lost_values(CLI::App& app) {
     for (CLI::Option* each : app.get_options()) {
         each->check([name = each->get_name()](const std::string& text) {
-            return text.empty() ? name + " needs a value" : std::string();
+            if (text.empty())
+                return name + " needs a value";
+            if (text.starts_with("--"))
+                return name + " needs a value, and " + text + " is none";
+            return std::string();
         });
     }
 }
@@ -81,11 +87,12 @@ CLI::Option* add_text(CLI::App& app, const std::string& name, const std::string&
 template <class Value, class Parse, class Show>
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, Value& into, Parse parse, Show show,
                         const std::string& type, const std::string& help,
-                        const std::string& complaint, Value least = Value{1}) {
+                        const std::string& complaint, Value least = Value{1},
+                        std::optional<Value> most = std::nullopt) {
     return add_text(app, name, help,
-                    [&into, parse, name, complaint, least](const std::string& text) {
+                    [&into, parse, name, complaint, least, most](const std::string& text) {
                         const auto value = parse(text);
-                        if (!value || *value < least)
+                        if (!value || *value < least || (most && *value > *most))
                             throw CLI::ValidationError(name, '"' + text + "\" is " + complaint);
                         into = *value;
                     })
@@ -111,10 +118,12 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, Number& into, co
 }
 
 CLI::Option* add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds& into,
-                      const std::string& help, std::chrono::milliseconds least) {
+                      const std::string& help, std::chrono::milliseconds least,
+                      std::optional<std::chrono::milliseconds> most = std::nullopt) {
     const auto show = [](std::chrono::milliseconds t) { return to_text(t); };
+    const std::string bound = most ? " up to " + to_text(*most) : "";
     return add_parsed(app, name, into, parse_duration, show, "TIME", help,
-                      "no time: try 500ms, 10s or 5m", least)
+                      "no time" + bound + ": try 500ms, 10s or 5m", least, most)
         ->group("Limits");
 }
 
@@ -362,7 +371,7 @@ void add_limits(CLI::App& app, settings& s) {
              "A handler that holds its thread longer is logged, with its stack; 0: none is",
              milliseconds(0));
     add_time(app, "--lease", s.lease, "Until a job that was taken and not acknowledged comes back",
-             milliseconds(1));
+             milliseconds(1), jobs::service_options{}.lease_max);
     add_number(app, "--max-jobs", s.max_jobs, "Jobs in one queue", 1, 1'000'000'000)
         ->group("Limits");
 }
@@ -381,7 +390,7 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
     add_running(app, into);
     add_store(app, into);
     add_limits(app, into);
-    refuse_empty_values(app);
+    refuse_lost_values(app);
     app.set_version_flag("--version", "rota-http " ROTA_VERSION);
     app.footer(examples);
     try {

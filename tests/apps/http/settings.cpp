@@ -234,7 +234,12 @@ TEST_CASE("what is wrong is told in one line") {
                                                       {"--send-rate-min", "-1"},
                                                       {"--store", "sqlite:"},
                                                       {"--store", "postgres"},
-                                                      {"--lease", "-5s"}};
+                                                      {"--lease", "-5s"},
+                                                      {"--lease", "13h"},
+                                                      {"--allowed-host", "--token-file", "t"},
+                                                      {"--allowed-host", "a", "--token-file", "--"},
+                                                      {"--token-file", "--no-console"},
+                                                      {"--files", "--no-http2"}};
     for (const auto& arguments : wrong) {
         const reading r(arguments);
         CAPTURE(arguments.front(), r.err);
@@ -244,6 +249,15 @@ TEST_CASE("what is wrong is told in one line") {
         CHECK(r.err.ends_with("(see --help)\n"));
         CHECK(r.out.empty());
     }
+}
+
+TEST_CASE("an option whose value was left out does not take the next one for it") {
+    const reading r({"--allowed-host", "--token-file", "t"});
+    CHECK(r.code == 2);
+    CHECK(r.err.find("--allowed-host needs a value, and --token-file is none") !=
+          std::string::npos);
+    const reading longest({"--lease", "12h"});
+    CHECK_FALSE(longest.code);
 }
 
 TEST_CASE("help and version") {
