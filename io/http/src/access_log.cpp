@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -24,14 +25,13 @@ namespace {
 
 /// Lines are gathered for so long, so that a busy server wakes the writer ten times a second.
 constexpr std::chrono::milliseconds gathering{100};
+/// For a pipe that is not read to take what is left at the end.
+constexpr std::chrono::seconds ending_limit{1};
 
-/// Does not wait for the reader of a pipe: that is ENXIO (man 7 fifo). Writing may wait.
+/// Does not wait for the reader of a pipe: that is ENXIO (man 7 fifo); nor does writing.
 int open_log(const std::string& path) noexcept {
-    const int fd = ::open(path.c_str(),
-                          O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
-    if (fd >= 0)
-        ::fcntl(fd, F_SETFL, O_APPEND);
-    return fd;
+    return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                  0640);
 }
 
 std::string what_failed(int error) {
@@ -130,51 +130,88 @@ private:
             if (now_dropped > dropped)
                 report_drops(now_dropped - dropped);
             if (ended)
-                return;
+                return report_losses();
             if (reopening)
                 open_again();
-            const std::uint64_t written = write_all(batch);
-            const std::uint64_t lost = lines_in(batch) - written;
+            const std::uint64_t lost = write_all(batch);
             lock.lock();
-            counts_.written += written;
+            counts_.written += lines_in(batch) - lost;
             counts_.failed += lost;
             if (!ending_ && !reopening_)
                 wake_.wait_for(lock, gathering, [this] { return ending_ || reopening_; });
         }
     }
 
-    void open_again() {
+    bool open_again() {
         const int fd = open_log(options_.path);
         if (fd < 0) {
             report("cannot be opened again: ", errno);
-            return;
+            return false;
         }
         ::close(std::exchange(fd_, fd));
         torn_ = false;
+        return true;
     }
 
-    /// How many lines have been written. What could not be is lost.
+    /// How many lines are lost, since they could not be written.
     std::uint64_t write_all(const std::string& text) {
         std::string_view rest = text;
+        std::uint64_t lost = 0;
+        const auto is_within_line = [&] {
+            return rest.size() < text.size() && text[text.size() - rest.size() - 1] != '\n';
+        };
         if (torn_ && !rest.empty() && ::write(fd_, "\n", 1) == 1)
             torn_ = false;
         while (!rest.empty()) {
             const ssize_t size = ::write(fd_, rest.data(), rest.size());
-            if (size < 0 && errno == EINTR)
+            if (size > 0) {
+                rest.remove_prefix(static_cast<std::size_t>(size));
                 continue;
-            if (size <= 0) {
-                const std::string_view done =
-                    std::string_view(text).substr(0, text.size() - rest.size());
-                torn_ |= !done.empty() && done.back() != '\n';
-                if (!std::exchange(failing_, true))
-                    report("cannot be written: ", errno);
-                return lines_in(done);
             }
-            rest.remove_prefix(static_cast<std::size_t>(size));
+            const int error = errno;
+            if (error == EINTR)
+                continue;
+            const after_wait next = error == EAGAIN ? wait_for_room() : after_wait::gives_up;
+            if (next == after_wait::gives_up) {
+                torn_ |= is_within_line();
+                if (!std::exchange(failing_, true))
+                    report("cannot be written: ", error);
+                lost += lines_in(rest);
+                lost_ += lost;
+                return lost;
+            }
+            if (next == after_wait::in_another && is_within_line()) {
+                rest.remove_prefix(rest.find('\n') + 1);
+                ++lost;
+            }
         }
-        if (!text.empty() && std::exchange(failing_, false))
+        lost_ += lost;
+        if (!text.empty() && std::exchange(failing_, false)) {
             report("can be written again");
-        return lines_in(text);
+            report_losses();
+        }
+        return lost;
+    }
+
+    enum class after_wait : std::uint8_t { goes_on, in_another, gives_up };
+
+    /// Of a pipe. Looks now and then whether it is to be opened anew, or to end.
+    after_wait wait_for_room() {
+        bool reopening = false;
+        {
+            const std::lock_guard lock(mutex_);
+            reopening = std::exchange(reopening_, false);
+            const auto now = std::chrono::steady_clock::now();
+            if (ending_ && end_by_ == end_by_.max())
+                end_by_ = now + ending_limit;
+            if (now >= end_by_)
+                return after_wait::gives_up;
+        }
+        if (reopening && open_again())
+            return after_wait::in_another;
+        pollfd room{.fd = fd_, .events = POLLOUT, .revents = 0};
+        (void)::poll(&room, 1, static_cast<int>(gathering.count()));
+        return after_wait::goes_on;
     }
 
     void tell(const std::string& what) const {
@@ -193,6 +230,14 @@ private:
         } catch (...) { // NOLINT(bugprone-empty-catch)
         }
     }
+    void report_losses() noexcept {
+        try {
+            if (lost_ != 0)
+                tell(std::to_string(lost_) + " lines were lost");
+            lost_ = 0;
+        } catch (...) { // NOLINT(bugprone-empty-catch)
+        }
+    }
     void report_drops(std::uint64_t lines) const noexcept {
         try {
             tell(std::to_string(lines) + " lines were dropped: it is too slow");
@@ -207,6 +252,8 @@ private:
     bool torn_ = false;    // the file ends within a line
     bool failing_ = false; // so it was told
     std::uint64_t untold_ = 0;
+    std::uint64_t lost_ = 0; // that was not told either
+    std::chrono::steady_clock::time_point end_by_ = std::chrono::steady_clock::time_point::max();
 
     mutable std::mutex mutex_; // guards what follows
     std::condition_variable wake_;

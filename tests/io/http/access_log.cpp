@@ -163,6 +163,62 @@ TEST_CASE("a slow file costs lines, which are counted, and holds nothing up") {
     ::close(reader);
 }
 
+TEST_CASE("a pipe whose reader has stopped does not keep it from ending, or from another file") {
+    const folder in;
+    const fs::path path = in.path / "pipe";
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+    REQUIRE(reader >= 0);
+    reports told;
+    {
+        access_log log({.path = path, .report = told.hook()});
+        const int other = ::open(path.c_str(), O_WRONLY | O_NONBLOCK);
+        while (::write(other, "x", 1) == 1) {
+        }
+        ::close(other);
+        log.write(entry("/first"));
+        SECTION("it ends") {}
+        SECTION("it is opened anew") {
+            fs::rename(path, in.path / "old");
+            log.reopen();
+            wait_until([&] { return fs::exists(path); });
+            log.write(entry("/last"));
+            wait_until([&] { return content_of(path).find("GET /last") != std::string::npos; });
+            CHECK(content_of(path).starts_with("192.0.2.1 "));
+            CHECK(log.counted().failed == 0);
+        }
+    }
+    if (!fs::exists(in.path / "old")) {
+        CHECK(told.has("cannot be written: Resource temporarily unavailable"));
+        CHECK(told.has("1 lines were lost"));
+    }
+    ::close(reader);
+}
+
+TEST_CASE("what was lost is told of when there is room again, and at the end") {
+    if (::access("/dev/full", W_OK) != 0)
+        return;
+    const folder in;
+    const fs::path path = in.path / "log";
+    fs::create_symlink("/dev/full", path);
+    reports told;
+    {
+        access_log log({.path = path, .report = told.hook()});
+        for (const unsigned lines : {1U, 2U}) {
+            log.write(entry("/"));
+            wait_until([&] { return log.counted().failed == lines; });
+        }
+        SECTION("when there is room") {
+            fs::remove(path);
+            log.reopen();
+            log.write(entry("/"));
+            wait_until([&] { return told.has("2 lines were lost"); });
+            CHECK(told.has("can be written again"));
+        }
+    }
+    CHECK(told.has("2 lines were lost"));
+}
+
 TEST_CASE("a full disk loses lines and tells of it once") {
     if (::access("/dev/full", W_OK) != 0)
         return;

@@ -48,7 +48,8 @@ struct access_log_options {
 ///     auto log = std::make_shared<access_log>(access_log_options{.path = "access.log"});
 ///     options.hooks.on_access = access_log::hook(log);
 ///
-/// Any thread; takes no signals. The destructor writes what waits.
+/// Any thread; takes no signals. The destructor writes what waits; a pipe that is not read has a
+/// second to take it.
 class access_log {
 public:
     /// Throws std::system_error, with the path, if the file cannot be opened.
