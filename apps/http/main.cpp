@@ -4,6 +4,7 @@
 #include <exception>
 #include <iostream>
 #include <optional>
+#include <system_error>
 
 #include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
@@ -28,6 +29,11 @@ int main(int argc, char** argv) {
         rota_http::program served(from);
         served.run(signals);
         rota::log::info("done");
+    } catch (const std::system_error& e) {
+        // What the library says of a thread that cannot be had is the reason only.
+        const bool bare = e.what() == e.code().message();
+        std::fprintf(stderr, "rota-http: %s%s\n", bare ? "cannot start a thread: " : "", e.what());
+        return 1;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "rota-http: %s\n", e.what());
         return 1;
