@@ -1,15 +1,12 @@
 #include "program.hpp"
 
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <exception>
 #include <limits>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -81,21 +78,6 @@ std::size_t possible_connections(std::size_t wanted) {
     rota::log::warn("{} descriptors are allowed (ulimit -n): {} connections at once instead of {}",
                     limit, possible, wanted);
     return possible;
-}
-
-/// A reader of the file never sees half of it. Throws std::system_error.
-void write_port_file(const std::string& path, std::uint16_t port) {
-    const std::string half = path + ".new";
-    std::FILE* const file = std::fopen(half.c_str(), "w");
-    bool written = file != nullptr && std::fprintf(file, "%u\n", unsigned{port}) > 0;
-    if (file != nullptr)
-        written &= std::fclose(file) == 0;
-    if (!written || std::rename(half.c_str(), path.c_str()) != 0) {
-        const int error = errno;
-        if (file != nullptr)
-            std::remove(half.c_str());
-        throw std::system_error(error, std::system_category(), "cannot write " + path);
-    }
 }
 
 /// What listens beyond this machine and asks for no tokens is open to all: said once.
@@ -188,21 +170,22 @@ rota::http::router program::routes(const settings& from, rota::http::router more
     return all;
 }
 
-bool program::announce(const std::string& port_file) const {
+std::unique_ptr<port_file> program::announce() const {
+    std::unique_ptr<port_file> told;
     const std::vector<rota::io::endpoint> where = server_.listening();
     if (where.empty())
-        return false;
-    if (!port_file.empty())
-        write_port_file(port_file, where.front().port());
+        return told;
+    if (!settings_.port_file.empty())
+        told = std::make_unique<port_file>(settings_.port_file, where.front().port());
     rota::log::info("rota-http " ROTA_VERSION " serves http://{}/", where.front().to_string());
     if (settings_.tls.port)
         rota::log::info("HTTPS: https://{}/", where.back().to_string());
-    return !port_file.empty();
+    return told;
 }
 
 void program::run(rota::io::end_signals& signals) {
     std::exception_ptr unannounced;
-    bool port_told = false;
+    std::unique_ptr<port_file> port_told;
     const dump_signal on_dump([this] {
         log_tasks(context_.workers());
         if (access_log_)
@@ -220,7 +203,7 @@ void program::run(rota::io::end_signals& signals) {
         // Last of all: only a server that runs, or has failed to, lets it end.
         const std::jthread announcer([this, &unannounced, &port_told] {
             try {
-                port_told = announce(settings_.port_file);
+                port_told = announce();
             } catch (...) { // what looks for the file would wait for ever
                 unannounced = std::current_exception();
                 server_.drain();
@@ -240,8 +223,6 @@ void program::run(rota::io::end_signals& signals) {
         r->request_stop();
         r->wait_stopped();
     }
-    if (port_told)
-        std::remove(settings_.port_file.c_str());
     for (const std::exception_ptr& e : {unannounced, error}) {
         if (e)
             std::rethrow_exception(e);

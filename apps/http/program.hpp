@@ -12,6 +12,7 @@
 #include "inspection.hpp"
 #include "jobs/service.hpp"
 #include "memory_guard.hpp"
+#include "port_file.hpp"
 #include "settings.hpp"
 
 namespace rota_http {
@@ -33,8 +34,8 @@ public:
 private:
     [[nodiscard]] rota::http::server_options server_options(const settings& from) const;
     [[nodiscard]] rota::http::router routes(const settings& from, rota::http::router more);
-    /// Says where it listens, in the log and the file. True if there is a file.
-    bool announce(const std::string& port_file) const;
+    /// Says where it listens, in the log and the file, which is given back if there is one.
+    [[nodiscard]] std::unique_ptr<port_file> announce() const;
 
     const settings settings_;
     const std::shared_ptr<rota::http::access_log> access_log_; // or null

@@ -1,0 +1,41 @@
+#include "port_file.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+namespace rota_http {
+namespace {
+
+/// The number of a file may be used again once it is gone.
+bool same(const struct stat& one, const struct stat& other) noexcept {
+    return one.st_dev == other.st_dev && one.st_ino == other.st_ino &&
+           one.st_mtim.tv_sec == other.st_mtim.tv_sec &&
+           one.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
+}
+
+} // namespace
+
+port_file::port_file(std::string path, std::uint16_t port) : path_(std::move(path)) {
+    const std::string half = path_ + ".new";
+    std::FILE* const file = std::fopen(half.c_str(), "w");
+    bool written = file != nullptr && std::fprintf(file, "%u\n", unsigned{port}) > 0 &&
+                   std::fflush(file) == 0 && ::fstat(::fileno(file), &written_) == 0;
+    if (file != nullptr)
+        written &= std::fclose(file) == 0;
+    if (!written || std::rename(half.c_str(), path_.c_str()) != 0) {
+        const int error = errno;
+        if (file != nullptr)
+            std::remove(half.c_str());
+        throw std::system_error(error, std::system_category(), "cannot write " + path_);
+    }
+}
+
+port_file::~port_file() {
+    struct stat there {};
+    if (::stat(path_.c_str(), &there) == 0 && same(there, written_))
+        std::remove(path_.c_str());
+}
+
+} // namespace rota_http

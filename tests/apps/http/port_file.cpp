@@ -1,0 +1,38 @@
+#include "port_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include <catch2/catch_test_macros.hpp>
+
+using rota_http::port_file;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string line_of(const fs::path& path) {
+    std::ifstream in(path);
+    std::string line;
+    std::getline(in, line);
+    return line;
+}
+
+} // namespace
+
+TEST_CASE("a port file is there as long as the program, unless another has written it") {
+    std::string name = fs::temp_directory_path() / "rota-port-XXXXXX";
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    const fs::path path = fs::path(name) / "port";
+    std::optional<port_file> first(std::in_place, path, std::uint16_t{8080});
+    CHECK(line_of(path) == "8080");
+    std::optional<port_file> second(std::in_place, path, std::uint16_t{8081});
+    first.reset();
+    CHECK(line_of(path) == "8081");
+    second.reset();
+    CHECK_FALSE(fs::exists(path));
+    CHECK_THROWS_AS(port_file(fs::path(name) / "none" / "port", 1), std::system_error);
+    fs::remove_all(name);
+}
