@@ -26,7 +26,7 @@ const show = (text) => {
   document.getElementById("lines").append(line);
 };
 const state = document.getElementById("state");
-const ws = new WebSocket(location.href.replace(/^http/, "ws") + "chat");
+const ws = new WebSocket(new URL("chat", location.href).href.replace(/^http/, "ws"));
 ws.onopen = () => { state.textContent = "connected"; };
 ws.onmessage = (event) => show(event.data);
 ws.onclose = (event) => { state.textContent = `over (${event.code} ${event.reason})`; };
