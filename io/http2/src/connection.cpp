@@ -218,10 +218,13 @@ engine_stream* connection::on_begin(std::int32_t id) {
     return open_.back().get();
 }
 
-bool connection::on_field(engine_stream* of, std::string_view name, std::string_view value,
+void connection::on_field(engine_stream* of, std::string_view name, std::string_view value,
                           bool trailer) {
     request_fields& fields = stream_of(of).fields();
-    return trailer ? fields.add_trailer(name, value) : fields.add(name, value);
+    if (trailer)
+        fields.add_trailer(name, value);
+    else
+        fields.add(name, value);
 }
 
 void connection::on_request(engine_stream* of, bool more) {

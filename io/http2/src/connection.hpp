@@ -57,8 +57,8 @@ private:
 
     // -- the engine's events
     [[nodiscard]] engine_stream* on_begin(std::int32_t id) override;
-    [[nodiscard]] bool on_field(engine_stream* of, std::string_view name, std::string_view value,
-                                bool trailer) override;
+    void on_field(engine_stream* of, std::string_view name, std::string_view value,
+                  bool trailer) override;
     void on_request(engine_stream* of, bool more) override;
     void on_content(engine_stream* of, std::string_view piece) override;
     void on_content_end(engine_stream* of) override;

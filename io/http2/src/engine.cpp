@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t default_window = 65'535;
 /// Of the fields of an answer, or of its trailers. HTTP/1.1 knows no limit; nghttp2 needs one.
 constexpr std::size_t fields_bytes_max = 16'777'216;
+/// A header section of so many times the size that was announced is no mistake.
+constexpr std::size_t bomb_factor = 8;
 
 /// nghttp2 ends the connection for a stream too many, where RFC 9113 section 5.1.2 has that stream
 /// refused. So it is told of more, the engine counts, and the settings are written with its limit.
@@ -102,7 +104,9 @@ std::unique_ptr<nghttp2_option, option_end> make_options() {
 } // namespace
 
 engine::engine(engine_events& events, const server_limits& limits)
-    : events_(events), streams_max_(limits.http2.streams_max) {
+    : events_(events), streams_max_(limits.http2.streams_max),
+      head_bytes_max_(limits.parser.head_bytes_max),
+      trailer_bytes_max_(limits.parser.trailer_bytes_max) {
     const auto options = make_options();
     nghttp2_session* made = nullptr;
     nghttp2_mem memory = pooled(); // of which it keeps a copy
@@ -251,6 +255,18 @@ bool engine::is_held_back(std::int32_t id) const noexcept {
 
 void engine::forget(std::int32_t id) noexcept {
     nghttp2_session_set_stream_user_data(session_.get(), id, nullptr);
+}
+
+/// Counts a field that has been unpacked, whether or not there is a stream that it is of: a section
+/// that is too large costs as much as a stream that is given up. False: the client means harm.
+bool engine::unpack(std::size_t bytes, bool trailers) noexcept {
+    constexpr std::size_t beside = 32; // what each counts beside its text (RFC 9113 section 6.5.2)
+    const std::size_t most = trailers ? trailer_bytes_max_ : head_bytes_max_;
+    const bool was_too_large = unpacked_ > most;
+    unpacked_ += bytes + beside;
+    if (unpacked_ <= most)
+        return true;
+    return unpacked_ / bomb_factor <= most && (was_too_large || events_.on_provoked_reset());
 }
 
 engine_stream* engine::find(std::int32_t id) const noexcept {

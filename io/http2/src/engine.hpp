@@ -44,10 +44,9 @@ class engine_events {
 public:
     /// A request begins. The stream that it gets, until closed().
     [[nodiscard]] virtual engine_stream* on_begin(std::int32_t id) = 0;
-    /// A field of its header section, or, behind content, of its trailers. False: the client means
-    /// harm.
-    [[nodiscard]] virtual bool on_field(engine_stream* of, std::string_view name,
-                                        std::string_view value, bool trailer) = 0;
+    /// A field of its header section, or, behind content, of its trailers.
+    virtual void on_field(engine_stream* of, std::string_view name, std::string_view value,
+                          bool trailer) = 0;
     /// The header section is complete, and right; `more` content may follow.
     virtual void on_request(engine_stream* of, bool more) = 0;
     virtual void on_content(engine_stream* of, std::string_view piece) = 0;
@@ -131,6 +130,7 @@ private:
     void put_limit(char* settings) const noexcept;
     void check(int result);
     [[nodiscard]] engine_stream* find(std::int32_t id) const noexcept;
+    [[nodiscard]] bool unpack(std::size_t bytes, bool trailers) noexcept;
 
     engine_events& events_;
     std::unique_ptr<nghttp2_session, session_end> session_;
@@ -138,6 +138,9 @@ private:
     std::string* out_ = nullptr;     // within write()
     std::size_t out_max_ = 0;
     const std::uint32_t streams_max_;
+    const std::size_t head_bytes_max_;
+    const std::size_t trailer_bytes_max_;
+    std::size_t unpacked_ = 0;             // of the header section that comes
     std::uint32_t streams_ = 0;            // as its client counts them
     std::int32_t last_id_ = stream_id_max; // behind which it ends
     std::optional<fault> found_;

@@ -51,6 +51,7 @@ struct engine::callbacks {
     static int on_begin_headers(nghttp2_session* session, const nghttp2_frame* frame,
                                 void* user) noexcept {
         engine& self = of(user);
+        self.unpacked_ = 0;
         if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
             return 0;
         return guarded(self, [&] {
@@ -74,17 +75,18 @@ struct engine::callbacks {
                          const std::uint8_t* name, std::size_t name_size, const std::uint8_t* value,
                          std::size_t value_size, std::uint8_t /*flags*/, void* user) noexcept {
         engine& self = of(user);
+        const bool trailer = frame->headers.cat != NGHTTP2_HCAT_REQUEST;
+        if (!self.unpack(name_size + value_size, trailer)) {
+            self.found_ = fault{error_code::enhance_your_calm, "a header section that explodes"};
+            return NGHTTP2_ERR_CALLBACK_FAILURE;
+        }
         engine_stream* const stream = self.find(frame->hd.stream_id);
         if (stream == nullptr)
             return 0;
         return guarded(self, [&] {
-            const bool trailer = frame->headers.cat != NGHTTP2_HCAT_REQUEST;
-            if (self.events_.on_field(stream, text_of(name, name_size), text_of(value, value_size),
-                                      trailer)) {
-                return 0;
-            }
-            self.found_ = fault{error_code::enhance_your_calm, "a header section that explodes"};
-            return static_cast<int>(NGHTTP2_ERR_CALLBACK_FAILURE);
+            self.events_.on_field(stream, text_of(name, name_size), text_of(value, value_size),
+                                  trailer);
+            return 0;
         });
     }
 

@@ -17,8 +17,6 @@ namespace {
 
 /// What each field counts beside its text (RFC 9113 section 6.5.2).
 constexpr std::size_t field_overhead = 32;
-/// A section of so many times the size that was announced is no mistake.
-constexpr std::size_t bomb_factor = 8;
 
 /// Of no use behind the content (RFC 9110 section 6.5.1).
 bool is_no_trailer(std::string_view name) noexcept {
@@ -87,30 +85,30 @@ bool request_fields::has_room(std::string_view name, std::string_view value) noe
     return false;
 }
 
-bool request_fields::add(std::string_view name, std::string_view value) {
+void request_fields::add(std::string_view name, std::string_view value) {
     if (!has_room(name, value))
-        return section_bytes_ / bomb_factor <= limits_->head_bytes_max;
+        return;
     if (name.starts_with(':')) {
         add_pseudo(name, value);
-        return true;
+        return;
     }
     // RFC 9113 section 8.2.3: in pieces, so that they compress better.
     if (name == "cookie") {
         if (!cookies_.empty())
             cookies_.append("; ");
         cookies_.append(value);
-        return true;
+        return;
     }
     if (head_.fields.size() >= limits_->header_count_max) {
         refuse(431, "too many header fields");
-        return true;
+        return;
     }
     if (name == "host") {
         if (host_.size > 0)
             refuse(400, "more than one Host");
         keep_field(name, value);
         host_ = head_.fields.back().value;
-        return true;
+        return;
     }
     if (name == "content-length") {
         add_length(value);
@@ -119,7 +117,6 @@ bool request_fields::add(std::string_view name, std::string_view value) {
             refuse(417, "unknown expectation");
     }
     keep_field(name, value);
-    return true;
 }
 
 void request_fields::add_pseudo(std::string_view name, std::string_view value) {
@@ -252,17 +249,17 @@ void request_fields::show_upgrade() {
     keep_field("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
 }
 
-bool request_fields::add_trailer(std::string_view name, std::string_view value) {
+void request_fields::add_trailer(std::string_view name, std::string_view value) {
     trailer_bytes_ += name.size() + value.size() + field_overhead;
     if (trailer_bytes_ > limits_->trailer_bytes_max) {
         trailers_refused_ = true;
-        return trailer_bytes_ / bomb_factor <= limits_->trailer_bytes_max;
+        return;
     }
     if (is_no_trailer(name))
-        return true;
+        return;
     if (trailers_.size() >= limits_->header_count_max) {
         trailers_refused_ = true;
-        return true;
+        return;
     }
     const auto put = [this](std::string_view text) {
         const text_span at{static_cast<std::uint32_t>(trailer_text_.size()),
@@ -272,7 +269,6 @@ bool request_fields::add_trailer(std::string_view name, std::string_view value) 
     };
     const text_span kept_name = put(name);
     trailers_.push_back({kept_name, put(value)});
-    return true;
 }
 
 } // namespace rota::http::h2

@@ -30,13 +30,12 @@ public:
     explicit request_fields(const parser_limits& limits) noexcept : limits_(&limits) {}
 
     void reset() noexcept;
-    /// The next field. False if the section is so large that its client means harm: many times
-    /// what it was told to keep to.
-    [[nodiscard]] bool add(std::string_view name, std::string_view value);
+    /// The next field.
+    void add(std::string_view name, std::string_view value);
     /// After the last one. `more`: content follows, or may.
     void finish(bool more);
-    /// A field behind the content. False as add().
-    [[nodiscard]] bool add_trailer(std::string_view name, std::string_view value);
+    /// A field behind the content.
+    void add_trailer(std::string_view name, std::string_view value);
 
     [[nodiscard]] const request_head& head() const noexcept { return head_; }
     /// What is wrong with it, if anything; the head says as much as is known.

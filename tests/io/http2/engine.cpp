@@ -203,10 +203,8 @@ struct forgetful_stream final : h2::engine_stream, h2::engine_events {
     }
     std::string_view take(std::size_t /*bytes*/) noexcept override { return {}; }
     h2::engine_stream* on_begin(std::int32_t /*id*/) override { return this; }
-    bool on_field(h2::engine_stream* /*of*/, std::string_view /*name*/, std::string_view /*value*/,
-                  bool /*trailer*/) override {
-        return true;
-    }
+    void on_field(h2::engine_stream* /*of*/, std::string_view /*name*/, std::string_view /*value*/,
+                  bool /*trailer*/) override {}
     void on_request(h2::engine_stream* /*of*/, bool /*more*/) override {}
     void on_content(h2::engine_stream* /*of*/, std::string_view /*piece*/) override {}
     void on_content_end(h2::engine_stream* /*of*/) override {}

@@ -2,12 +2,16 @@
 
 #include "request_fields.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include <rota/sleep.hpp>
 
 #include "client.hpp"
 
@@ -42,6 +46,69 @@ TEST_CASE("http2: Expect is a list, whose elements may be empty") {
     }
     c.ask(stream, asking("POST", "/echo", {{"expect", "100-continue, x"}}), false);
     CHECK(c.answers[stream].get(":status") == "417");
+}
+
+/// A field of 4,000 bytes that enters the table of HPACK, and so often what stands there.
+std::string bomb(std::size_t times, bool first) {
+    const std::string large = "\x40" + encode({{"x", std::string(4'000, 'v')}}).substr(1);
+    return encode(asking("GET", "/")) + (first ? large : std::string(times, '\xbe'));
+}
+
+void explode(http2_client& c, std::uint32_t id, std::size_t times) {
+    c.send(make_frame(headers_frame, end_headers | end_stream, id, bomb(times, false)));
+}
+
+router waits() {
+    router made;
+    made.get("/", [] { return response::text("here"); })
+        .get("/wait", [](request&) -> task<response> {
+            co_await sleep_for(std::chrono::hours(1));
+            co_return response::text("late");
+        });
+    return made;
+}
+
+TEST_CASE("http2: a section that explodes ends the connection, whatever becomes of its stream") {
+    const auto code_of = [](std::size_t times, bool refused, bool trailers) {
+        server_limits limits;
+        limits.http2.streams_max = 1;
+        http2_client c(waits(), limits);
+        c.send(make_frame(headers_frame, end_headers | end_stream, 1, bomb(0, true)));
+        if (refused)
+            c.ask(3, asking("GET", "/wait"));
+        if (trailers) {
+            c.ask(5, asking("GET", "/"), false);
+            c.send(
+                make_frame(headers_frame, end_headers | end_stream, 5, std::string(times, '\xbe')));
+        } else {
+            explode(c, 5, times);
+        }
+        if (refused && c.goaway() == -1)
+            CHECK(c.answers[5].reset == 7);
+        return c.goaway();
+    };
+    for (const bool refused : {false, true}) {
+        CAPTURE(refused);
+        CHECK(code_of(60, refused, false) == -1);
+        CHECK(code_of(70, refused, false) == 11);
+    }
+    CHECK(code_of(10, false, true) == -1);
+    CHECK(code_of(20, false, true) == 11);
+}
+
+TEST_CASE("http2: sections that are too large without end are too many") {
+    server_limits limits;
+    limits.http2.resets_burst = 10;
+    http2_client c(waits(), limits);
+    c.send(make_frame(headers_frame, end_headers | end_stream, 1, bomb(0, true)));
+    std::uint32_t id = 3;
+    for (; id < 100 && c.goaway() == -1; id += 2) {
+        explode(c, id, 60);
+        if (c.goaway() == -1)
+            CHECK(c.answers[id].get(":status") == "431");
+    }
+    CHECK(c.goaway() == 11);
+    CHECK(id == 3 + 11 * 2);
 }
 
 TEST_CASE("http2: a target is ASCII") {

@@ -36,8 +36,8 @@ struct http2_limits {
     /// At least 65,535.
     std::uint32_t stream_window_bytes = 262'144;
     std::uint32_t connection_window_bytes = 1'048'576;
-    /// Streams that a client gives up, or has the server give up by what is not allowed: so many at
-    /// once, and so many a second on.
+    /// Streams that a client gives up, or has the server give up by what is not allowed, and header
+    /// sections that are too large: so many at once, and so many a second on.
     std::uint32_t resets_burst = 400;
     std::uint32_t resets_per_s = 50;
     /// Frames without a use: PING, SETTINGS, priorities, empty DATA, and WINDOW_UPDATE beyond one
