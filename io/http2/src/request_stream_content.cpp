@@ -28,11 +28,11 @@ thread_local std::array<char, 16'384> file_bytes;
 /// One that is empty leaves with its head, which needs no window.
 void request_stream::begin_content(bool empty) {
     check_open();
-    const response* const answer = std::exchange(answer_, nullptr);
-    if (answer == nullptr)
+    if (answer_ == nullptr)
         return;
     last_ = empty;
-    submit(*answer, !empty);
+    submit(*answer_, !empty);
+    answer_ = nullptr; // it has begun
 }
 
 bool request_stream::begin_piece(std::size_t size) {
@@ -66,17 +66,19 @@ void request_stream::offer() {
 task<void> request_stream::write(std::string_view piece) {
     if (!begin_piece(piece.size()))
         co_return;
-    if (piece.size() > copied_content_max) {
+    {
         begun_piece begun{*this};
-        co_await wait_sent(0);
-        co_await send_external(piece);
+        if (piece.size() > copied_content_max) {
+            co_await wait_sent(0);
+            co_await send_external(piece);
+        } else {
+            if (kept_from_ == kept_.size() || kept_from_ >= kept_bytes_max)
+                kept_.erase(0, std::exchange(kept_from_, 0));
+            kept_.append(piece);
+            offer();
+        }
         begun.whole = true;
-        co_return;
     }
-    if (kept_from_ == kept_.size() || kept_from_ >= kept_bytes_max)
-        kept_.erase(0, std::exchange(kept_from_, 0));
-    kept_.append(piece);
-    offer();
     if (unsent() > kept_bytes_max)
         co_await wait_sent(kept_bytes_low);
 }

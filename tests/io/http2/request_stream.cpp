@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <rota/sleep.hpp>
 #include <rota/with_timeout.hpp>
 
+#include "allocations_left.hpp"
 #include "client.hpp"
 
 namespace rota::http {
@@ -98,6 +100,54 @@ TEST_CASE("http2: a piece that is given up leaves no hole: the stream is reset")
         CHECK(c.answers[id].content.find_first_not_of('A') == std::string::npos);
         id += 2;
     }
+}
+
+/// As often as a write of 16,000 bytes allocates, it fails there, and its handler goes on.
+TEST_CASE("http2: a piece for which there is no memory leaves no hole") {
+    int failed = 0;
+    for (int at = 0; at < 4; ++at) {
+        CAPTURE(at);
+        bool threw = false;
+        router made;
+        made.get("/", [at, &threw] {
+            return response::stream([at, &threw](body_writer& out) -> task<void> {
+                const std::string piece(16'000, 'B');
+                co_await out.write(std::string(6'000, 'A'));
+                ::test::allocations_left = at;
+                ::test::failures_left = 1;
+                try {
+                    co_await out.write(piece);
+                } catch (const std::bad_alloc&) {
+                    threw = true;
+                }
+                ::test::allocations_left = -1;
+                co_await out.write("C");
+            });
+        });
+        http2_client c(std::move(made));
+        c.ask(1, asking("GET", "/"));
+        failed += threw ? 1 : 0;
+        if (threw)
+            CHECK_FALSE(c.answers[1].ended);
+        else
+            CHECK(c.answers[1].content.size() == 6'000 + 16'000 + 1);
+    }
+    CHECK(failed > 0);
+}
+
+TEST_CASE("http2: fields of a connection are not in answers") {
+    router made;
+    made.get("/", [] {
+        response all = response::text("here");
+        for (const char* name : {"Connection", "Keep-Alive", "Proxy-Connection", "TE", "Upgrade"})
+            all.headers().append_trusted(std::string(name) + ": trailers\r\n");
+        return all;
+    });
+    http2_client c(std::move(made));
+    c.ask(1, asking("GET", "/"));
+    CHECK(c.answers[1].content == "here");
+    for (const char* name : {"connection", "keep-alive", "proxy-connection", "te", "upgrade"})
+        CHECK(c.answers[1].get(name).empty());
 }
 
 TEST_CASE("http2: what is empty needs no window") {
