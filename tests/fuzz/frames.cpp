@@ -30,14 +30,17 @@ std::string read(std::string_view bytes, std::size_t step) {
     frame_watch watch(limits, 1'024, streams);
     const frame_watch::time_point now{};
     for (std::size_t at = 0; at < bytes.size(); at += step) {
-        const std::string_view piece = bytes.substr(at, step);
-        const frame_watch::result seen = watch.look(piece, now);
-        if (seen.good > piece.size())
-            return "took more than there was";
-        if (seen.found)
-            return seen.found->why;
-        if (seen.good != piece.size())
-            return "left something without a reason";
+        std::string_view piece = bytes.substr(at, step);
+        while (!piece.empty()) {
+            const frame_watch::result seen = watch.look(piece, now);
+            if (seen.good + seen.zeros > piece.size())
+                return "took more than there was";
+            if (seen.found)
+                return seen.found->why;
+            if (seen.good != piece.size() && seen.zeros == 0)
+                return "left something without a reason";
+            piece.remove_prefix(seen.good + seen.zeros);
+        }
     }
     return watch.in_header_section() ? "in a header section" : "between frames";
 }

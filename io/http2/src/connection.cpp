@@ -110,13 +110,20 @@ task<void> connection::read_all(std::string_view begun) {
 }
 
 void connection::take(std::string_view bytes) {
+    static constexpr std::string_view zeros("\0\0\0\0", 4);
     const auto now = home_.turn_time();
-    const frame_watch::result seen = watch_.look(bytes, now);
-    reading_ = true;
-    std::optional<fault> found = engine_.read(bytes.substr(0, seen.good));
-    reading_ = false;
-    if (!found)
-        found = seen.found;
+    std::optional<fault> found;
+    while (!bytes.empty() && !found) {
+        const frame_watch::result seen = watch_.look(bytes, now);
+        reading_ = true;
+        found = engine_.read(bytes.substr(0, seen.good));
+        if (!found && seen.zeros > 0)
+            found = engine_.read(zeros.substr(0, seen.zeros));
+        reading_ = false;
+        if (!found)
+            found = seen.found;
+        bytes.remove_prefix(seen.good + seen.zeros);
+    }
     if (found)
         fail(found->code);
     if (watch_.header_sections() != sections_) {

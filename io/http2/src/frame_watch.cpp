@@ -88,6 +88,12 @@ frame_watch::result frame_watch::look(std::string_view bytes, time_point now) {
             at += size;
             continue;
         }
+        if (hidden_ > 0) {
+            const std::size_t size = std::min<std::size_t>(hidden_, bytes.size() - at);
+            hidden_ -= static_cast<std::uint32_t>(size);
+            left_ -= static_cast<std::uint32_t>(size);
+            return {at, std::nullopt, size};
+        }
         if (left_ > 0 && gathered_ == 0) {
             const std::size_t size = std::min<std::size_t>(left_, bytes.size() - at);
             left_ -= static_cast<std::uint32_t>(size);
@@ -155,7 +161,11 @@ std::optional<fault> frame_watch::on_header(time_point now) {
     case window_update:
         found = on_answer_to_ours(now);
         break;
-    default: // SETTINGS, GOAWAY, and what is unknown
+    case goaway:
+        hidden_ = std::min<std::uint32_t>(now_.length, 4);
+        found = idle_frame(now);
+        break;
+    default: // SETTINGS, and what is unknown
         found = idle_frame(now);
         break;
     }

@@ -53,7 +53,9 @@ protected:
 /// Looks at a client's frames on their way to what reads them, and says when there are too many of
 /// those that cost and bring nothing. Also sees what that does not look at: the priorities of RFC
 /// 7540, which are obsolete, but have rules; frames of streams that are forgotten, since the client
-/// had ended them (RFC 9113 section 5.1); and what is between the frames of a header section.
+/// had ended them (RFC 9113 section 5.1); and what is between the frames of a header section. And
+/// hides what that looks at too closely: the last stream that a client's GOAWAY names, one of the
+/// server's, which opens none (section 6.8).
 ///
 /// Sans I/O: knows the framing (RFC 9113 section 4.1). One client's, one thread.
 class frame_watch {
@@ -65,10 +67,13 @@ public:
                 const stream_states& streams) noexcept;
 
     /// Takes bytes that follow those taken before: how many of them may be read on; if not all, or
-    /// something else is wrong, `found` says what. Throws std::bad_alloc.
+    /// something else is wrong, `found` says what. Behind those that are good there may be `zeros`
+    /// bytes in whose place zeros are to be read on; the rest has not been taken. Throws
+    /// std::bad_alloc.
     struct result {
         std::size_t good = 0;
         std::optional<fault> found{};
+        std::size_t zeros = 0;
     };
     [[nodiscard]] result look(std::string_view bytes, time_point now);
 
@@ -129,7 +134,8 @@ private:
     std::uint64_t header_sections_ = 0;
     std::size_t section_bytes_ = 0;
     std::uint32_t continuations_ = 0;
-    std::uint32_t left_ = 0; // of the payload
+    std::uint32_t left_ = 0;   // of the payload
+    std::uint32_t hidden_ = 0; // so many of these
     std::size_t preface_left_ = 24;
     std::array<unsigned char, header_size + peeked_max> start_{}; // of the frame
     std::size_t gathered_ = 0;

@@ -12,6 +12,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/event.hpp>
+#include <rota/sleep.hpp>
 
 #include "client.hpp"
 
@@ -153,6 +154,36 @@ TEST_CASE("http2: the last stream is not a later one when the connection fails")
     CHECK(client.c.goaway() == 11);
     for (const auto& [last, error] : client.c.goaways)
         CHECK(last == 3);
+}
+
+TEST_CASE("http2: a client that leaves has its answers, whatever stream it says was the last") {
+    for (const std::uint32_t last : {0U, 1U, 2U, 3U, 0x7fff'fffeU, 0x7fff'ffffU, 0xffff'ffffU}) {
+        CAPTURE(last);
+        router made = small_routes();
+        made.get("/late", [](request&) -> task<response> {
+            co_await sleep_for(1s);
+            co_return response::text("late");
+        });
+        http2_client c(std::move(made));
+        const std::string words =
+            make_frame(goaway_frame, 0, 0, number(last) + number(0) + "words behind it");
+        const std::string all = begin(1, "/late") + words + words + begin(3, "/");
+        for (const char byte : all)
+            c.send({&byte, 1});
+        CHECK(c.answers[3].content == "here");
+        CHECK_FALSE(c.ended());
+        c.advance(1s);
+        CHECK(c.answers[1].content == "late");
+        CHECK(c.goaway() == 0);
+        c.finish();
+        CHECK(c.ended_well());
+    }
+    http2_client together(small_routes());
+    together.send(begin(1, "/") + make_frame(goaway_frame, 0, 0, number(0x7fff'ffff) + number(0)) +
+                  begin(3, "/"));
+    CHECK(together.answers[1].content == "here");
+    CHECK(together.answers[3].content == "here");
+    CHECK(together.goaway() == 0);
 }
 
 } // namespace
