@@ -251,6 +251,55 @@ bool engine::is_held_back(std::int32_t id) const noexcept {
            nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
 }
 
+// --- Priorities ---
+
+// nghttp2 takes no part of a priority of which one is wrong, and the request's own word after that
+// of the frame that came before it: what it has understood is put right.
+
+/// One that is no dictionary is none.
+void engine::wish(std::string_view priority) noexcept {
+    if (!std::exchange(wishes_, true))
+        wished_ = stream_priority();
+    if (wished_)
+        wished_ = read_priority(priority, *wished_);
+}
+
+void engine::prioritize(std::int32_t id, stream_priority as) {
+    const nghttp2_extpri wanted{.urgency = as.urgency, .inc = as.incremental ? 1 : 0};
+    check(nghttp2_session_change_extpri_stream_priority(session_.get(), id, &wanted, 1));
+}
+
+/// A stream has begun. What a frame has said of it is the later word (RFC 9218 section 7).
+void engine::prioritize_begun(std::int32_t id) {
+    const auto early =
+        std::ranges::find(wished_early_, id, [](const auto& one) { return one.first; });
+    if (early != wished_early_.end())
+        prioritize(id, early->second);
+    else if (wishes_)
+        prioritize(id, wished_.value_or(stream_priority()));
+    std::erase_if(wished_early_, [id](const auto& one) { return one.first <= id; });
+}
+
+/// frame_watch has seen to how many it names that have not begun.
+void engine::prioritize_by(const nghttp2_ext_priority_update& said) {
+    const auto* const value = reinterpret_cast<const char*>(said.field_value);
+    const auto wanted = read_priority(std::string_view(value, said.field_value_len));
+    if (!wanted || said.stream_id % 2 == 0)
+        return;
+    const bool begun = said.stream_id <= nghttp2_session_get_last_proc_stream_id(session_.get());
+    if (begun) {
+        if (find(said.stream_id) != nullptr)
+            prioritize(said.stream_id, *wanted);
+        return;
+    }
+    const auto known =
+        std::ranges::find(wished_early_, said.stream_id, [](const auto& one) { return one.first; });
+    if (known != wished_early_.end())
+        known->second = *wanted;
+    else if (wished_early_.size() < streams_max_)
+        wished_early_.emplace_back(said.stream_id, *wanted);
+}
+
 // --- Streams ---
 
 void engine::forget(std::int32_t id) noexcept {

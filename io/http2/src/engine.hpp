@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nghttp2/nghttp2.h>
@@ -16,6 +17,7 @@
 #include <rota/http/response.hpp>
 
 #include "frame_watch.hpp"
+#include "priority.hpp"
 
 namespace rota::http::h2 {
 
@@ -131,6 +133,10 @@ private:
     void check(int result);
     [[nodiscard]] engine_stream* find(std::int32_t id) const noexcept;
     [[nodiscard]] bool unpack(std::size_t bytes, bool trailers) noexcept;
+    void wish(std::string_view priority) noexcept;
+    void prioritize(std::int32_t id, stream_priority as);
+    void prioritize_begun(std::int32_t id);
+    void prioritize_by(const nghttp2_ext_priority_update& said);
 
     engine_events& events_;
     std::unique_ptr<nghttp2_session, session_end> session_;
@@ -140,7 +146,12 @@ private:
     const std::uint32_t streams_max_;
     const std::size_t head_bytes_max_;
     const std::size_t trailer_bytes_max_;
-    std::size_t unpacked_ = 0;             // of the header section that comes
+    // The header section that comes: what it has unpacked to, and what it has said of its priority.
+    std::size_t unpacked_ = 0;
+    std::optional<stream_priority> wished_;
+    bool wishes_ = false; // be it right or not
+    // What PRIORITY_UPDATE has said of streams before they began: of no more than may be open.
+    std::vector<std::pair<std::int32_t, stream_priority>> wished_early_;
     std::uint32_t streams_ = 0;            // as its client counts them
     std::int32_t last_id_ = stream_id_max; // behind which it ends
     std::optional<fault> found_;

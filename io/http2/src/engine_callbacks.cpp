@@ -52,6 +52,7 @@ struct engine::callbacks {
                                 void* user) noexcept {
         engine& self = of(user);
         self.unpacked_ = 0;
+        self.wishes_ = false;
         if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
             return 0;
         return guarded(self, [&] {
@@ -83,6 +84,8 @@ struct engine::callbacks {
         engine_stream* const stream = self.find(frame->hd.stream_id);
         if (stream == nullptr)
             return 0;
+        if (!trailer && text_of(name, name_size) == "priority")
+            self.wish(text_of(value, value_size));
         return guarded(self, [&] {
             self.events_.on_field(stream, text_of(name, name_size), text_of(value, value_size),
                                   trailer);
@@ -103,12 +106,20 @@ struct engine::callbacks {
         engine& self = of(user);
         if (frame->hd.type == NGHTTP2_GOAWAY)
             self.client_leaves_ = true;
+        if (frame->hd.type == NGHTTP2_PRIORITY_UPDATE) {
+            return guarded(self, [&] {
+                const void* const said = frame->ext.payload;
+                self.prioritize_by(*static_cast<const nghttp2_ext_priority_update*>(said));
+                return 0;
+            });
+        }
         engine_stream* const stream = self.find(frame->hd.stream_id);
         if (stream == nullptr)
             return 0;
         return guarded(self, [&] {
             const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
             if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+                self.prioritize_begun(frame->hd.stream_id);
                 self.events_.on_request(stream, !last);
             } else if (last && frame->hd.type == NGHTTP2_HEADERS) {
                 self.events_.on_trailers(stream);
