@@ -8,6 +8,7 @@
 
 #include <rota/http/detail/expect.hpp>
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/detail/trailer_rules.hpp>
 
 namespace rota::http {
 namespace {
@@ -190,17 +191,13 @@ bool is_huge_content_length(std::string_view line) {
 check_result apply_trailer_rules(const char* base, std::vector<field_span>& fields) {
     static constexpr std::array<std::string_view, 3> refused{"content-length", "transfer-encoding",
                                                              "host"};
-    static constexpr std::array<std::string_view, 15> dropped{
-        "authorization",       "cache-control", "connection", "content-encoding", "content-range",
-        "content-type",        "cookie",        "expect",     "keep-alive",       "max-forwards",
-        "proxy-authorization", "range",         "te",         "trailer",          "upgrade"};
     for (const field_span& field : fields) {
         const std::string_view name{base + field.name.offset, field.name.size};
         if (is_one_of(name, refused))
             return parse_error{400, "a framing field in the trailers"};
     }
     std::erase_if(fields, [base](const field_span& field) {
-        return is_one_of(std::string_view{base + field.name.offset, field.name.size}, dropped);
+        return !may_be_trailer({base + field.name.offset, field.name.size});
     });
     return std::nullopt;
 }

@@ -17,8 +17,8 @@ bool is_handshake(std::string_view name) noexcept {
 }
 
 bool is_of_connection(std::string_view name) noexcept {
-    static constexpr std::array<std::string_view, 5> names{
-        "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"};
+    static constexpr std::array<std::string_view, 6> names{
+        "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"};
     return std::any_of(names.begin(), names.end(),
                        [name](std::string_view other) { return syntax::iequals(name, other); });
 }

@@ -1,7 +1,6 @@
 #include "request_fields.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <system_error>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <rota/http/detail/host.hpp>
 #include <rota/http/detail/kept_text.hpp>
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/detail/trailer_rules.hpp>
 #include <rota/http/percent.hpp>
 
 namespace rota::http::h2 {
@@ -17,27 +17,6 @@ namespace {
 
 /// What each field counts beside its text (RFC 9113 section 6.5.2).
 constexpr std::size_t field_overhead = 32;
-
-/// Of no use behind the content (RFC 9110 section 6.5.1).
-bool is_no_trailer(std::string_view name) noexcept {
-    static constexpr std::array<std::string_view, 16> dropped{"authorization",
-                                                              "cache-control",
-                                                              "content-encoding",
-                                                              "content-length",
-                                                              "content-range",
-                                                              "content-type",
-                                                              "cookie",
-                                                              "expect",
-                                                              "host",
-                                                              "max-forwards",
-                                                              "range",
-                                                              "proxy-authorization",
-                                                              "te",
-                                                              "trailer",
-                                                              "upgrade",
-                                                              "transfer-encoding"};
-    return std::find(dropped.begin(), dropped.end(), name) != dropped.end();
-}
 
 /// As HTTP/1.1 has it (RFC 3986 is ASCII); controls are seen to.
 bool is_of_no_target(char c) noexcept {
@@ -255,7 +234,7 @@ void request_fields::add_trailer(std::string_view name, std::string_view value) 
         trailers_refused_ = true;
         return;
     }
-    if (is_no_trailer(name))
+    if (!may_be_trailer(name))
         return;
     if (trailers_.size() >= limits_->header_count_max) {
         trailers_refused_ = true;
