@@ -34,7 +34,8 @@ task<bool> session::refuses_takeover(const response* answer) {
     // Content comes before the other protocol (RFC 9110 section 7.8). A client that waits to be
     // invited to send it may do that or not, so there is no telling what comes next.
     bool read = parser_.complete();
-    if (!read && !body_.failed() && !body_.continue_owed()) {
+    const bool is_short = body_.left().value_or(0) <= limits_.drain_bytes_max;
+    if (!read && is_short && !body_.failed() && !body_.continue_owed()) {
         try {
             read = co_await body_.drain(limits_.drain_bytes_max);
         } catch (const http_error&) { // said below

@@ -148,6 +148,9 @@ void request_fields::finish(bool more) {
         head_.expects_continue = false;
     if (head_.content_length > limits_->body_bytes_max)
         refuse(413, "content too large");
+    // As in HTTP/1.1: what follows is another protocol's.
+    if (is_connect() && head_.content_length > 0)
+        refuse(400, "content in CONNECT");
     head_.base = text_.data();
 }
 

@@ -208,6 +208,9 @@ TEST_CASE("content that is too much, too bad or waits to be invited keeps the co
     };
     CHECK(refused("Content-Length: 900000\r\n", std::string(100'000, 'x')));
     CHECK(refused("Transfer-Encoding: chunked\r\n", "zz\r\n"));
+    session_driver early(upgrade_routes()); // which is not waited for
+    CHECK(early.exchange(request_line("POST /echo", "Content-Length: 65537\r\n") + "some")
+              .starts_with("HTTP/1.1 400 "));
     CHECK(refused("Content-Length: 3\r\nExpect: 100-continue\r\n", ""));
 }
 

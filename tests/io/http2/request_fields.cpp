@@ -139,5 +139,27 @@ TEST_CASE("http2: a request is for http or https, whatever it came by") {
     }
 }
 
+TEST_CASE("http2: CONNECT has no content") {
+    http2_client c(waits());
+    const std::vector<field> plain{{":method", "CONNECT"}, {":authority", "b:1"}};
+    const std::vector<field> extended{{":method", "CONNECT"},
+                                      {":protocol", "websocket"},
+                                      {":scheme", "http"},
+                                      {":authority", "here"},
+                                      {":path", "/"}};
+    std::uint32_t id = 1;
+    for (auto asked : {plain, extended}) {
+        c.ask(id, asked, false);
+        CHECK(c.answers[id].get(":status") == "501");
+        asked.emplace_back("content-length", "0");
+        c.ask(id + 2, asked, false);
+        CHECK(c.answers[id + 2].get(":status") == "501");
+        asked.back().second = "5";
+        c.ask(id + 4, asked, false);
+        CHECK(c.answers[id + 4].get(":status") == "400");
+        id += 6;
+    }
+}
+
 } // namespace
 } // namespace rota::http
