@@ -106,7 +106,7 @@ void append_head(std::string& out, const response& answer, const answer_terms& w
 
 void append_takeover_head(std::string& out, const response& answer) {
     if (answer.is_tunnel()) {
-        out.append(status_line(answer.status()));
+        out.append(status_line(200));
     } else {
         out.append("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n");
     }

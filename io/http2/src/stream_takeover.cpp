@@ -131,6 +131,13 @@ void stream_takeover::abort() noexcept { of_.give_up(error_code::cancel); }
 
 /// True if the stream is not given away, but the request answered as any other.
 task<bool> request_stream::refuses_takeover(const response* answer) {
+    // What was to be refused must not be given away.
+    if (answer->status() != (answer->is_tunnel() ? 200 : 101)) {
+        const auto error = std::make_exception_ptr(
+            std::logic_error("the status of a response that takes over is not to be changed"));
+        refuse(responder_.error_answer(responder_.failure_of(error)));
+        co_return true;
+    }
     const bool asks_tunnel = fields_.head().form == target_form::authority;
     if (answer->is_tunnel() != asks_tunnel) {
         const auto error = std::make_exception_ptr(std::logic_error(

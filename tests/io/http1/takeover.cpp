@@ -259,6 +259,22 @@ TEST_CASE("what answers CONNECT and is no tunnel does not look like one, and is 
     CHECK(answer([](const request&) { return upgraded(); }) == "500");
 }
 
+TEST_CASE("what takes over is not given away behind another status") {
+    router made;
+    made.use([](request& asked, next proceed) -> task<response> {
+        response answer = co_await proceed(asked);
+        answer.status(403);
+        co_return answer;
+    });
+    made.connect([](const request&) { return response::tunnel(echo); }).get("/echo", upgraded);
+    session_driver s(std::move(made));
+    CHECK(s.exchange("CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\nhello\n")
+              .starts_with("HTTP/1.1 500 "));
+    CHECK(s.log() == std::vector<std::string>{"CONNECT b:1 500"});
+    CHECK(s.errors().size() == 1);
+    CHECK(s.stream().write_ended());
+}
+
 TEST_CASE("CONNECT with content, without a host, or with a path is no request") {
     const auto answer = [](std::string_view head) {
         session_driver s(proxy());

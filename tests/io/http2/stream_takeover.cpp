@@ -94,6 +94,27 @@ TEST_CASE("http2: a stream that is not given away has what middleware has promis
     }
 }
 
+TEST_CASE("http2: what takes over is not given away behind another status") {
+    router made;
+    made.use([](request& asked, next proceed) -> task<response> {
+        response answer = co_await proceed(asked);
+        answer.status(403);
+        co_return answer;
+    });
+    made.connect([](const request&) { return response::tunnel(echo); }).get("/up", [] {
+        return response::upgrade("echo", echo);
+    });
+    http2_client c(std::move(made));
+    c.ask(1, tunnel_to("b:1"), false);
+    c.ask(3, upgrade_to("echo", "/up"), false);
+    for (const std::uint32_t id : {1, 3}) {
+        CHECK(c.answers[id].get(":status") == "500");
+        CHECK(c.answers[id].ended);
+    }
+    CHECK(c.errors.size() == 2);
+    CHECK(c.logged.front().first == 500);
+}
+
 TEST_CASE("http2: a taker that throws has its stream reset, unless all is told") {
     router made;
     for (const bool told : {false, true}) {

@@ -68,10 +68,11 @@ public:
     /// fields of this response; behind it the connection is `taker`'s until that ends. A client
     /// that has not asked for it (request::offers_upgrade()) gets a 426 instead, over HTTP/2 a 400,
     /// or a 501 if it has asked for another one. `protocol` is what stands in Upgrade: "websocket".
+    /// One whose status has been changed, by middleware that refuses it, is a 500, and no protocol.
     /// Throws std::invalid_argument for what must not stand there.
     static response upgrade(std::string_view protocol, connection_taker taker);
     /// The answer to CONNECT (router::connect()): "200 OK" and the fields of this response, then
-    /// the connection is `taker`'s until that ends.
+    /// the connection is `taker`'s until that ends. As for upgrade(), its status stays.
     static response tunnel(connection_taker taker);
     /// Throws std::invalid_argument for a status outside 300..399, and as headers::add() does.
     static response redirect(std::string_view location, int status = 302);
