@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <rota/blocking.hpp>
+#include <rota/http/error.hpp>
 
 namespace rota::http {
 namespace {
@@ -31,7 +32,13 @@ coding_writer::part coding_writer::encode(std::string_view piece, std::size_t ro
     return made;
 }
 
+void coding_writer::require_whole() const {
+    if (torn_)
+        throw std::logic_error("a response goes on behind a write that was given up");
+}
+
 task<void> coding_writer::put(std::string_view piece, coding::flush how) {
+    torn_ = true; // unless all of it has gone on
     for (bool done = false; !done;) {
         const std::string_view slice = piece.substr(0, slice_max);
         const bool last = slice.size() == piece.size();
@@ -48,9 +55,11 @@ task<void> coding_writer::put(std::string_view piece, coding::flush how) {
         if (!made.coded.empty())
             co_await to_.write_owned(std::move(made.coded));
     }
+    torn_ = false;
 }
 
 task<void> coding_writer::write(std::string_view piece) {
+    require_whole();
     if (piece.empty())
         co_return;
     if (left_ && piece.size() > *left_)
@@ -66,13 +75,18 @@ task<void> coding_writer::write_owned(std::string piece) {
     co_await write(std::string_view(piece));
 }
 
-task<void> coding_writer::flush() { return to_.flush(); } // what was written is out
+task<void> coding_writer::flush() {
+    require_whole();
+    co_await to_.flush(); // what was written is out
+}
 
 void coding_writer::add_trailer(std::string_view name, std::string_view value) {
     to_.add_trailer(name, value);
 }
 
 task<void> coding_writer::end() {
+    if (torn_) // it was given up on purpose: the client is told by the cut, nobody else
+        throw http_error(503, "the answer takes too long");
     if (left_ && *left_ != 0)
         throw std::length_error("a response shorter than announced");
     if (!std::exchange(ended_, true))

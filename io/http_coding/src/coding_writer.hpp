@@ -24,7 +24,8 @@ public:
     task<void> write_owned(std::string piece) override;
     task<void> flush() override;
     void add_trailer(std::string_view name, std::string_view value) override;
-    /// The end of the content. Throws std::length_error if it is shorter than announced.
+    /// The end of the content. Throws std::length_error if it is shorter than announced,
+    /// and http_error if a piece of it was given up: it must not look whole.
     [[nodiscard]] task<void> end();
 
 private:
@@ -34,6 +35,7 @@ private:
         bool done = false;
     };
     [[nodiscard]] part encode(std::string_view piece, std::size_t room, coding::flush how);
+    void require_whole() const;
     task<void> put(std::string_view piece, coding::flush how);
 
     body_writer& to_;
@@ -41,6 +43,7 @@ private:
     std::optional<std::uint64_t> left_;
     const std::size_t blocking_bytes_;
     bool ended_ = false; // the encoder has
+    bool torn_ = false;  // a piece was given up: what follows would look like content that it is not
 };
 
 } // namespace rota::http
