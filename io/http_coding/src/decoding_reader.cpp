@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include <rota/errors.hpp>
@@ -66,6 +67,13 @@ void decoding_reader::make_stages() {
 }
 
 task<std::string_view> decoding_reader::read() {
+    if (reading_)
+        throw std::logic_error("two coroutines read one content");
+    struct reading {
+        bool& is;
+        ~reading() { is = false; }
+    } const at_end{reading_};
+    reading_ = true;
     if (std::exchange(failed_, true)) // unless it ends well
         throw http_error(400, "the content could not be read");
     if (stages_.empty())

@@ -71,6 +71,7 @@ private:
     std::size_t work_ = 0;       // bytes since others had their turn
     bool raw_ended_ = false;
     bool failed_ = false;
+    bool reading_ = false;
 };
 
 } // namespace rota::http

@@ -1,12 +1,15 @@
 #include <rota/http/decoding.hpp>
 
 #include <chrono>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/http/error.hpp>
 #include <rota/http/request_limits.hpp>
+#include <rota/when_all.hpp>
 
 #include "answer_read.hpp"
 #include "read_patiently.hpp"
@@ -307,6 +310,38 @@ TEST_CASE("a read that is given up while it waits can be repeated") {
     const answer_read answer(driver.exchange(coded.substr(12)));
     CHECK(answer.status == 200);
     CHECK(answer.text() == "hello world after 2");
+}
+
+task<std::string> read_once(body_reader* from) {
+    std::string how;
+    try {
+        how = co_await from->read();
+    } catch (const http_error& e) {
+        how = std::to_string(e.status());
+    } catch (const std::logic_error&) {
+        how = "refused";
+    }
+    co_return how;
+}
+
+TEST_CASE("two coroutines that read one decoded content are told so, and the first goes on") {
+    if (!coding::is_available(format::gzip))
+        return;
+    router routes;
+    routes.use(http::decoding());
+    routes.post("/", [](request& asked) -> task<response> {
+        auto [one, two] = co_await when_all(read_once(&asked.body()), read_once(&asked.body()));
+        const std::string end = co_await read_once(&asked.body());
+        co_return response::text(one + ' ' + two + ' ' + end);
+    });
+    test::session_driver driver(std::move(routes));
+    const std::string coded = coded_by(format::gzip, "hello");
+    CHECK(driver
+              .exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\n"
+                        "Content-Length: " +
+                        std::to_string(coded.size()) + "\r\n\r\n")
+              .empty());
+    CHECK(answer_read(driver.exchange(coded)).text() == "hello refused ");
 }
 
 } // namespace
