@@ -79,8 +79,9 @@ void coded_literals::keep(std::string_view content, format how, const std::strin
     }
     if (size > memory_max)
         return;
-    known_.emplace(key{content.data(), content.size(), how}, coded);
-    memory_ += size;
+    // Two requests may have coded it at once.
+    if (known_.emplace(key{content.data(), content.size(), how}, coded).second)
+        memory_ += size;
 }
 
 coder::coder(coding_options options)
