@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <rota/check.hpp>
+#include <rota/http/detail/summable.hpp>
 #include <rota/http/detail/syntax.hpp>
 
 namespace rota::http {
@@ -24,6 +25,7 @@ std::size_t common(std::string_view a, std::string_view b) noexcept {
 } // namespace
 
 multipart_parser::multipart_parser(std::string_view boundary, limits most) : limits_(most) {
+    limits_.head_bytes_max = summable(most.head_bytes_max);
     if (!valid_boundary(boundary))
         throw std::invalid_argument("not a boundary as RFC 2046 has it");
     delimiter_ = "\r\n--";

@@ -1,4 +1,5 @@
 #include <rota/http/detail/sensible_limits.hpp>
+#include <rota/http/detail/summable.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,10 +22,16 @@ server_limits sensible(server_limits limits) {
     for (std::size_t* const each :
          {&head.request_line_bytes_max, &head.head_bytes_max, &head.trailer_bytes_max})
         *each = std::min(*each, head_max);
-    limits.drain_bytes_max =
-        std::min<decltype(limits.drain_bytes_max)>(limits.drain_bytes_max, std::uint64_t{1} << 62);
+    for (std::size_t* const each :
+         {&head.header_count_max, &head.chunk_line_bytes_max, &head.chunk_extension_bytes_max,
+          &head.leading_empty_lines_max, &limits.output_batch_bytes})
+        *each = summable(*each);
+    for (std::uint64_t* const each :
+         {&head.body_bytes_max, &limits.drain_bytes_max, &limits.linger_bytes_max})
+        *each = summable(*each);
     require(head.request_line_bytes_max != 0 && head.head_bytes_max != 0,
             "request_line_bytes_max and head_bytes_max must be at least 1");
+    require(limits.output_batch_bytes != 0, "output_batch_bytes must be at least 1");
     for (server_limits::milliseconds* const each :
          {&limits.header_timeout, &limits.idle_timeout, &limits.rest_after, &limits.drain_grace,
           &limits.body_timeout, &limits.body_grace, &limits.send_timeout, &limits.linger_timeout}) {

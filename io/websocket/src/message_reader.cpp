@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <rota/check.hpp>
+#include <rota/http/detail/summable.hpp>
 
 #include "append_room.hpp"
 
@@ -18,7 +19,7 @@ bool begins_control(char first) noexcept { return (static_cast<unsigned char>(fi
 } // namespace
 
 message_reader::message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression)
-    : bytes_max_(bytes_max), head_(compression.has_value()) {
+    : bytes_max_(summable(bytes_max)), head_(compression.has_value()) {
     if (compression)
         inflater_.emplace(compression->window_bits, compression->keeps_context);
 }

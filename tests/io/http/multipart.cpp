@@ -1,6 +1,7 @@
 #include <rota/http/multipart.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -67,6 +68,13 @@ std::string parse_cut(std::string_view text, std::string_view boundary = "b",
     }
     CHECK(parse(bytes, boundary, most) == whole);
     return whole;
+}
+
+TEST_CASE("the head of a part may be without end") {
+    multipart_parser::limits most;
+    most.head_bytes_max = std::numeric_limits<std::size_t>::max();
+    CHECK(parse({"--b\r\nA: 1\r\n\r\ntext\r\n--b--"}, "b", most) ==
+          parse({"--b\r\nA: 1\r\n\r\ntext\r\n--b--"}));
 }
 
 TEST_CASE("parts have a head and content, whatever the pieces") {

@@ -19,6 +19,7 @@ TEST_CASE("limits under which nobody could be served are refused") {
         [](server_limits& l) { l.send_timeout = server_limits::milliseconds(-1); },
         [](server_limits& l) { l.drain_grace = server_limits::milliseconds(-1); },
         [](server_limits& l) { l.http2.streams_max = 0; },
+        [](server_limits& l) { l.output_batch_bytes = 0; },
         [](server_limits& l) { l.http2.stream_window_bytes = 65'534; },
         [](server_limits& l) { l.http2.connection_window_bytes = 0x8000'0000; },
     };

@@ -1,5 +1,7 @@
 #include "memory_budget.hpp"
 
+#include <cstddef>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -22,6 +24,15 @@ TEST_CASE("shares take no more than there is, and give it back") {
     memory_budget::share third(all);
     CHECK(third.reach(0));
     CHECK(!third.reach(1));
+}
+
+TEST_CASE("a budget without end has room") {
+    memory_budget all(std::numeric_limits<std::size_t>::max());
+    memory_budget::share first(all);
+    memory_budget::share second(all);
+    CHECK(first.reach(1'000'000));
+    CHECK(second.reach(1'000'000));
+    CHECK_FALSE(second.reach(std::numeric_limits<std::size_t>::max()));
 }
 
 } // namespace rota::http

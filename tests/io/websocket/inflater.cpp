@@ -1,12 +1,17 @@
 #include "inflater.hpp"
 
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include <catch2/catch_test_macros.hpp>
 #include <rota/coding/format.hpp>
 
+#include <rota/http/detail/summable.hpp>
+
 #include "deflater.hpp"
+#include "message_reader.hpp"
 
 namespace rota::http::ws {
 namespace {
@@ -93,6 +98,23 @@ TEST_CASE("a message that is cut short is none, wherever that is") {
     }
     inflater in(15, true);
     CHECK(inflated_by(in, "\xf2\x48\xcd"sv) == "corrupt");
+}
+
+TEST_CASE("a message may be without end") {
+    if (!coding::is_available(coding::format::deflate))
+        return;
+    constexpr std::size_t endless = summable(std::numeric_limits<std::size_t>::max());
+    message_reader reader(std::numeric_limits<std::size_t>::max(), inflate_terms{15, true});
+    const std::string frame("\xc1\x87\0\0\0\0\xf2\x48\xcd\xc9\xc9\x07\x00", 13);
+    const message_reader::step step = reader.take(frame);
+    CHECK(step.what == message_reader::found::message);
+    CHECK(reader.content() == "Hello");
+    inflater in(15, true);
+    std::string_view rest("\xf2\x48\xcd\xc9\xc9\x07\x00", 7);
+    std::string out;
+    CHECK(in.put(rest, out, endless) == inflater::result::good);
+    CHECK(in.end(out, endless) == inflater::result::good);
+    CHECK(out == "Hello");
 }
 
 TEST_CASE("of what grows much it makes a little at a time") {
