@@ -132,7 +132,9 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
         task<void> then;
         if (!whole && has_piece())
             co_return show(false);
-        if (!looks && !stream_.buffered().empty()) {
+        if (close_came_) {
+            then = answer_close(); // which was given up
+        } else if (!looks && !stream_.buffered().empty()) {
             const message_reader::found what = take();
             if (what == message_reader::found::message && !close_sent_)
                 co_return show(true);
@@ -260,6 +262,7 @@ task<void> session::answer_close() {
     } else if (!text.take(reason) || !text.complete()) {
         co_await fail({close_code::invalid_data, "a close frame with words that are not UTF-8"});
     } else {
+        close_came_ = true;
         if (!close_sent_) {
             close_code_ = code != 0 ? code : close_code::none;
             close_reason_ = reason;

@@ -122,6 +122,7 @@ private:
 
     // -- the end
     bool close_sent_ = false;
+    bool close_came_ = false; // and is what the reader has read last
     bool over_ = false;
     bool told_ = false; // by a close frame of either side
     std::uint16_t close_code_ = 0;
