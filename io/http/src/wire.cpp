@@ -155,10 +155,19 @@ task<void> wire::send(io::deadline until) {
     if (try_send())
         co_return;
     const std::size_t size = pending_.size();
-    task<void> writing = stream_.write(std::string_view(pending_), until);
-    co_await in_time(std::move(writing));
-    count(size);
-    clear_pending();
+    if (until) { // nothing has been queued when that passes
+        task<void> writing = stream_.write(std::string_view(pending_), until);
+        co_await in_time(std::move(writing));
+        count(size);
+        clear_pending();
+        co_return;
+    }
+    // Once it has begun to wait all of it is queued, and stays so when the wait is given up.
+    const std::stop_token stop = co_await current_stop_token;
+    if (stop.stop_requested())
+        throw operation_cancelled();
+    task<void> writing = stream_.write_owned(std::exchange(pending_, {}));
+    co_await counted(std::move(writing), size);
 }
 
 task<void> wire::send(std::string_view bytes, io::deadline until) {

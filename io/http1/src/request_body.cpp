@@ -124,7 +124,12 @@ std::chrono::steady_clock::duration request_body::patience() const noexcept {
 task<void> request_body::wait() {
     if (!wire_.try_send()) {
         failed_ = true; // unless it ends well
-        co_await wire_.send();
+        try {
+            co_await wire_.send();
+        } catch (const operation_cancelled&) { // nothing of it is lost, or sent again
+            failed_ = false;
+            throw;
+        }
         failed_ = false;
     }
     const auto start = home_.now();

@@ -338,6 +338,18 @@ TEST_CASE("a read that is given up while it waits can be repeated, and its time 
     CHECK(silent.receive().starts_with("HTTP/1.1 408 "));
 }
 
+TEST_CASE("a read that is given up while it invites the content can be repeated") {
+    session_driver s(patient());
+    s.stream().set_room(1);
+    s.stream().send(posted("/", "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n"));
+    s.scheduler().run();
+    s.advance(2'500ms);
+    s.stream().set_room(100'000);
+    CHECK(s.receive() == go_ahead);
+    CHECK(content(s.exchange("hello")) == "hello after 2");
+    CHECK(s.errors().empty());
+}
+
 TEST_CASE("earlier answers do not wait for the content of a later request") {
     session_driver s(sample());
     const std::string answer =
