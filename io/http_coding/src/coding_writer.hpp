@@ -43,7 +43,7 @@ private:
     std::optional<std::uint64_t> left_;
     const std::size_t blocking_bytes_;
     bool ended_ = false; // the encoder has
-    bool torn_ = false;  // a piece was given up: what follows would look like content that it is not
+    bool torn_ = false; // a piece was given up: what follows would look like content that it is not
 };
 
 } // namespace rota::http

@@ -10,7 +10,8 @@ namespace rota::http {
 /// How much memory many together may hold, as far as they say. Any thread; outlives its shares.
 class memory_budget {
 public:
-    explicit memory_budget(std::size_t bytes) noexcept : left_(static_cast<long long>(summable(bytes))) {}
+    explicit memory_budget(std::size_t bytes) noexcept
+        : left_(static_cast<long long>(summable(bytes))) {}
 
     /// What one of them holds; given back at the end. Used by one thread at a time.
     class share {
