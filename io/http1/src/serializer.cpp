@@ -26,6 +26,8 @@ std::vector<std::string> make_status_lines() {
 }
 
 [[gnu::always_inline]] inline std::string_view status_line(int status) {
+    if (status == 200) [[likely]]
+        return "HTTP/1.1 200 OK\r\n";
     static const std::vector<std::string> lines = make_status_lines();
     return lines[static_cast<std::size_t>(status - first_status)];
 }
@@ -60,7 +62,7 @@ std::uint64_t length_to_announce(const response& answer) noexcept {
 content_framing choose_framing(const response& answer, const answer_terms& with) noexcept {
     if (status_has_no_content(answer.status()))
         return content_framing::none;
-    if (answer.length() || answer.status() == 205)
+    if (answer.is_whole() || answer.length() || answer.status() == 205)
         return content_framing::sized;
     return with.minor >= 1 ? content_framing::chunked : content_framing::until_close;
 }
