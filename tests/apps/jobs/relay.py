@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 SOCKET = ".s.PGSQL.5432"
-ADD, ACKNOWLEDGE, COMMIT = b"lock_digests", b"lock_leases", b"commit"
+ADD, ACKNOWLEDGE, COMMIT = b"find_digests", b"lock_leases", b"commit"
 
 
 class Relay:
