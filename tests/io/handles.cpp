@@ -88,15 +88,13 @@ task<int> error_in(std::function<task<void>()> call) {
     co_return 0;
 }
 
-enum class wait_of { read, write, flush };
+enum class wait_of { read, flush };
 
 task<void> wait_in(connection* c, wait_of what) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::hours(1);
     const std::string much(20'000'000, 'x');
     if (what == wait_of::read)
         co_await c->fill(until);
-    if (what == wait_of::write)
-        co_await c->write(much);
     if (what == wait_of::flush && c->try_write_last(much))
         co_await c->flush(until);
 }
@@ -179,10 +177,13 @@ TEST_CASE("a connection does not go while a routine waits in it") {
     CAPTURE(how);
     const auto all = [&](wait_of what, bool at_home, bool stopped) {
         const plain_listener to;
-        context ctx(options_for(how));
+        context_options options = options_for(how);
+        options.reactor.linger =
+            std::chrono::milliseconds(50); // what flush() waits for is never taken
+        context ctx(options);
         ctx.block_on(drop_waited_in(&ctx, to.where(), what, at_home, stopped));
     };
-    for (const wait_of what : {wait_of::read, wait_of::write, wait_of::flush}) {
+    for (const wait_of what : {wait_of::read, wait_of::flush}) {
         for (const bool at_home : {true, false}) {
             CAPTURE(static_cast<int>(what), at_home);
             CHECK(last_words([&] {
