@@ -339,9 +339,8 @@ public:
             }
             const int flags = MSG_DONTWAIT | MSG_NOSIGNAL | r.more;
             const iovec* pieces = r.message.msg_iov;
-            const ssize_t sent = r.message.msg_iovlen == 1
-                                     ? io::send(r.fd, *pieces, flags)
-                                     : ::sendmsg(r.fd, &r.message, flags);
+            const ssize_t sent = r.message.msg_iovlen == 1 ? io::send(r.fd, *pieces, flags)
+                                                           : ::sendmsg(r.fd, &r.message, flags);
             r.result = static_cast<std::int32_t>(sent >= 0 ? sent : -errno);
         }
     }

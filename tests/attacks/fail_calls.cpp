@@ -287,8 +287,8 @@ OWN_CALL(FILE*, nullptr, fopen64, (const char* path, const char* mode), (path, m
 
 // Those that go to the kernel without a function of their own. Of their arguments all are passed on
 // that there may be.
-EXPORT long own_syscall(long number, long a, long b, long c, long d, long e, long f)
-    __asm__("syscall");
+EXPORT long own_syscall(long number, long a, long b, long c, long d, long e,
+                        long f) __asm__("syscall");
 EXPORT long own_syscall(long number, long a, long b, long c, long d, long e, long f) {
     const int error = number == SYS_epoll_pwait ? EINTR
                       : number == SYS_recvfrom  ? ENOMEM
