@@ -113,10 +113,9 @@ void string_pool::keep(std::string& s) noexcept {
                 to.others.leave(to.kept);
             s.clear();
             to.kept.push_back(std::move(s));
+            return;
         } catch (const std::bad_alloc&) { // a thread's first: there is no memory for a shelf
-            std::string().swap(s);
         }
-        return;
     }
     std::string().swap(s);
 }

@@ -33,7 +33,7 @@ private:
     static constexpr std::uint32_t held = 1;
     static constexpr std::uint32_t contended = 2; // held, and another thread may sleep
 
-    /// Whoever has slept cannot know that no other sleeps, so it holds it as contended.
+    /// A thread that has slept cannot know whether others sleep, so it holds the lock as contended.
     [[gnu::noinline]] void wait() noexcept {
         while (state_.exchange(contended, std::memory_order_acquire) != free)
             state_.wait(contended, std::memory_order_relaxed);
