@@ -297,12 +297,14 @@ void postgres_pool::connected(const lane* by) noexcept {
 
 void postgres_pool::disconnected() noexcept {
     const std::lock_guard guard(lock_);
-    --connected_;
+    if (--connected_ == 0)
+        ++outage_;
     show_connected();
     calmer_.notify_all();
 }
 
-void postgres_pool::cannot_connect(std::string why) noexcept {
+/// False: that says nothing, since there was a connection after it began.
+bool postgres_pool::cannot_connect(const lane* by, std::string why) noexcept {
     {
         const std::lock_guard guard(lock_);
         if (connected_ != 0) { // the others do what there is; else calls fail, which is told
@@ -310,17 +312,21 @@ void postgres_pool::cannot_connect(std::string why) noexcept {
                 rota::log::warn("{}", why);
                 warned_ = std::move(why);
             }
-            return;
+            return true;
         }
+        if (by->outage != outage_)
+            return false;
         refusal_ = words(why);
     }
     refuse_all(why);
+    return true;
 }
 
 /// While there is no connection one routine tries, and says what comes of it. False: it is another.
-bool postgres_pool::may_try(const lane* by) noexcept {
+bool postgres_pool::may_try(lane* by) noexcept {
     {
         const std::lock_guard guard(lock_);
+        by->outage = connected_ == 0 ? outage_ : 0;
         if (connected_ == 0) {
             if (leader_ == nullptr)
                 leader_ = by;
@@ -379,7 +385,8 @@ rota::task<void> postgres_pool::serve(lane* by) {
             }
             if (of.how != outcome::what::done) {
                 by->over.close();
-                cannot_connect(std::move(of.why));
+                if (!cannot_connect(by, std::move(of.why)))
+                    continue;
                 rota::sleep_awaiter sleep(self.home().now() + pause);
                 co_await sleep;
                 pause = std::min(2 * pause, longest_pause);

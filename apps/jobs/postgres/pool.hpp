@@ -63,6 +63,7 @@ private:
         lane(postgres_pool& of, std::size_t index);
         postgres_connection over;
         postgres_session session;
+        std::uint64_t outage = 0; // which its attempt to connect may end; 0: none
     };
     struct outcome;
     class attendance;
@@ -74,11 +75,11 @@ private:
     [[nodiscard]] step_line next_batch() noexcept;
     void finish(step_line batch, const outcome& of) noexcept;
     [[nodiscard]] bool waits_again(store_step& what, const outcome& of) const noexcept;
-    [[nodiscard]] bool may_try(const lane* by) noexcept;
+    [[nodiscard]] bool may_try(lane* by) noexcept;
     void connected(const lane* by) noexcept;
     void disconnected() noexcept;
     void show_connected() noexcept;
-    void cannot_connect(std::string why) noexcept;
+    [[nodiscard]] bool cannot_connect(const lane* by, std::string why) noexcept;
     void refuse_all(std::string_view why) noexcept;
 
     rota::io::context& on_;
@@ -95,6 +96,7 @@ private:
     std::array<step_line, step_kinds> waiting_{}; // by their kind
     std::size_t busy_ = 0;                        // connections that are at work
     std::size_t connected_ = 0;                   // of them
+    std::uint64_t outage_ = 1;                    // while there is none: which time that is
     std::size_t serving_ = 0;                     // routines that have not ended
     const lane* leader_ = nullptr;                // while there is none, one of them tries
     std::string refusal_; // why there is no connection; empty: there is, or may be soon

@@ -101,8 +101,8 @@ rota::task<void> submit_limited(postgres_pool* to, std::vector<addition*> what, 
 struct limited_pool {
     explicit limited_pool(const scratch_schema& in, long allocations = -1, long failures = -1) {
         on.block_on(limit_memory(allocations, failures));
-        pool.emplace(on, in.url(), postgres_pool::options{.connections = 2},
-                     [](const std::vector<change>&) {});
+        pool.emplace(on, in.url() + "&application_name=pool",
+                     postgres_pool::options{.connections = 2}, [](const std::vector<change>&) {});
     }
 
     /// Two steps that wait while so many allocations can be made; false if there were more.
@@ -171,8 +171,7 @@ TEST_CASE("whichever allocation fails while two steps wait, both are answered on
     SECTION("after their connections have been cut") {
         for (; allocations < 40; ++allocations) {
             CHECK(schema.run("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
-                             "application_name = 'rota-jobs' AND pid <> pg_backend_pid() AND "
-                             "datname = current_database()") >= 1);
+                             "application_name = 'pool'") >= 1);
             (void)limited.add_two(allocations, -1);
         }
     }
@@ -225,4 +224,61 @@ TEST_CASE("whichever allocation fails as a pool begins, its connections serve la
             short_of_memory = limited.answered(one, other);
         }
     }
+}
+
+namespace {
+
+rota::task<void> lock_table(postgres_connection* by, std::string table) {
+    if (!by->is_open())
+        co_await by->open(60s);
+    (void)co_await by->run("ROLLBACK");
+    (void)co_await by->run("BEGIN");
+    (void)co_await by->run(("LOCK TABLE " + table).c_str());
+}
+
+/// Until so many wait for it.
+void wait_until_held(const scratch_schema& schema, const std::string& table, std::int64_t count) {
+    while (schema.run("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '" + table +
+                      "'::regclass") != count)
+        schema.context().block_on(rota::sleep_for(5ms));
+}
+
+} // namespace
+
+TEST_CASE("an attempt to connect that began while there was a connection refuses nobody") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    limited_pool both(schema);
+    both.add_later();
+    const auto submit = [&both](addition* step) {
+        both.on.block_on(submit_limited(&*both.pool, {step}, -1, -1));
+    };
+    postgres_connection holder(schema.context(), schema.url());
+    const auto lock = [&](const char* table) {
+        schema.context().block_on(lock_table(&holder, table));
+    };
+    lock("rota_keys");
+    addition first("1");
+    submit(&first);
+    wait_until_held(schema, "rota_keys", 1);
+    addition second("2");
+    submit(&second);
+    wait_until_held(schema, "rota_keys", 2); // so both connections are there
+    lock("rota_schema");                     // which each new connection reads
+    REQUIRE((first.wait() && second.wait()));
+    CHECK(schema.run("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                     "application_name = 'pool'") == 2);
+    addition third("3");
+    submit(&third);
+    wait_until_held(schema, "rota_schema", 2); // one after the other finds that it has been cut
+    // Later than that a second try does not come before the failure is told.
+    schema.context().block_on(rota::sleep_for(1100ms));
+    CHECK(schema.run("SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM "
+                     "pg_stat_activity WHERE application_name = 'pool' ORDER BY backend_start "
+                     "LIMIT 1) AS first") == 1);
+    wait_until_held(schema, "rota_schema", 1);
+    holder.close();
+    REQUIRE(third.wait());
+    CHECK(third.succeeded());
 }
