@@ -103,7 +103,7 @@ task<void> answer_all(datagram_socket socket, book* b) {
             break;
         if (b->throws && r.chance(2)) {
             ++b->thrown; // and all that has arrived is lost
-            throw std::runtime_error("over a datagram");
+            throw std::runtime_error(over_a_datagram);
         }
         simulation::here().check_role("rota-worker");
         here().require(batch->size() <= b->max_batch, "a batch is larger than it may be");
@@ -130,7 +130,7 @@ task<void> run(rota::io::datagram_server* server, const scenario* s, const book*
     try {
         co_await server->run();
     } catch (const std::runtime_error& e) {
-        const bool own = std::string_view(e.what()) == "over a datagram";
+        const bool own = std::string_view(e.what()) == over_a_datagram;
         here().require(own && b->thrown != 0, "the server ends by an exception");
         here().require(s->ending(), "one datagram has ended the server");
     }

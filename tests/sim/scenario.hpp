@@ -17,6 +17,8 @@ namespace sim {
 
 inline constexpr std::uint16_t port = 80;
 inline constexpr const char* address = "127.0.0.1:80";
+/// What handlers of datagrams throw, now and then.
+inline constexpr const char* over_a_datagram = "over a datagram";
 
 /// What a scenario has a server do, and how it is watched.
 struct served {
