@@ -5,6 +5,7 @@ import sys
 
 GOOD = {"OK", "EXPECTEDFAIL"}
 BAD = {"FAIL", "TIMEOUT", "ERROR", "INTERRUPT", "UNEXPECTEDPASS"}
+FAILURES = (" FAILED:", "Traceback (", "AssertionError", " terminated by")
 FOUND = ("Sanitizer", "runtime error:")
 AGAIN_MAX = 3
 
@@ -30,11 +31,25 @@ def again(tests):
             print(test["name"].rsplit(" / ", 1)[-1])
 
 
+def of_interest(lines):
+    """The end of an output, and what is around each word of failure before it."""
+    wanted = set(range(len(lines) - 60, len(lines)))
+    for at, line in enumerate(lines):
+        if any(word in line for word in FAILURES):
+            wanted.update(range(at - 8, at + 8))
+    before = -1
+    for at in sorted(wanted & set(range(len(lines)))):
+        if at != before + 1:
+            yield "..."
+        yield lines[at]
+        before = at
+
+
 def describe(tests):
     for test in failed(tests):
         print(f"\n-- {test['name']}: {test['result']}, exit {test['returncode']}")
         for stream in ("stdout", "stderr"):
-            print(*test.get(stream, "").splitlines()[-60:], sep="\n")
+            print(*of_interest(test.get(stream, "").splitlines()), sep="\n")
 
 
 if __name__ == "__main__":
