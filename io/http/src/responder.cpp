@@ -1,5 +1,6 @@
 #include <rota/http/detail/responder.hpp>
 
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -130,6 +131,19 @@ std::string responder::asked_name() const { return name_of(*request_); }
 
 http_error responder::failure_of(const std::exception_ptr& error) {
     return http::failure_of(error, *request_, place_.stop, on_.broken(), place_.hooks);
+}
+
+std::optional<response> responder::refusal_of(const response& takes_over) {
+    const bool tunnel = takes_over.is_tunnel();
+    const char* wrong = nullptr;
+    // What was to be refused must not be given away.
+    if (takes_over.status() != (tunnel ? 200 : 101))
+        wrong = "the status of a response that takes over is not to be changed";
+    else if (tunnel != asks_tunnel(*head_))
+        wrong = "response::tunnel() is for CONNECT, response::upgrade() for all other requests";
+    if (wrong == nullptr)
+        return std::nullopt;
+    return error_answer(failure_of(std::make_exception_ptr(std::logic_error(wrong))));
 }
 
 response responder::error_answer(const http_error& what) {

@@ -1,6 +1,6 @@
 // The part of session.hpp in which a handler takes the connection over.
 
-#include <exception>
+#include <optional>
 #include <utility>
 
 #include <rota/http/error.hpp>
@@ -12,22 +12,13 @@ namespace rota::http {
 
 /// True if the connection is not given away, but the request answered as any other.
 task<bool> session::refuses_takeover(const response* answer) {
-    // What was to be refused must not be given away.
-    if (answer->status() != (answer->is_tunnel() ? 200 : 101)) {
-        const auto error = std::make_exception_ptr(
-            std::logic_error("the status of a response that takes over is not to be changed"));
-        refuse_takeover(responder_.error_answer(responder_.failure_of(error)));
+    if (const std::optional<response> refusal = responder_.refusal_of(*answer)) {
+        refuse_takeover(*refusal);
         co_return true;
     }
-    const bool asks_tunnel = head().form == target_form::authority;
-    if (answer->is_tunnel() != asks_tunnel) {
-        const auto error = std::make_exception_ptr(std::logic_error(
-            "response::tunnel() is for CONNECT, response::upgrade() for all other requests"));
-        refuse_takeover(responder_.error_answer(responder_.failure_of(error)));
-        co_return true;
-    }
+    const bool tunnel = answer->is_tunnel();
     const std::string_view protocol = answer->headers().find("Upgrade").value_or("");
-    if (!asks_tunnel && !responder_.asked().offers_upgrade(protocol)) {
+    if (!tunnel && !responder_.asked().offers_upgrade(protocol)) {
         response required =
             responder_.error_answer(http_error(426, "this is for " + std::string(protocol)));
         required.header("Upgrade", protocol);

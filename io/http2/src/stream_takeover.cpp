@@ -1,6 +1,6 @@
 #include "stream_takeover.hpp"
 
-#include <stdexcept>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -131,28 +131,19 @@ void stream_takeover::abort() noexcept { of_.give_up(error_code::cancel); }
 
 /// True if the stream is not given away, but the request answered as any other.
 task<bool> request_stream::refuses_takeover(const response* answer) {
-    // What was to be refused must not be given away.
-    if (answer->status() != (answer->is_tunnel() ? 200 : 101)) {
-        const auto error = std::make_exception_ptr(
-            std::logic_error("the status of a response that takes over is not to be changed"));
-        refuse(responder_.error_answer(responder_.failure_of(error)));
+    if (const std::optional<response> refusal = responder_.refusal_of(*answer)) {
+        refuse(*refusal);
         co_return true;
     }
-    const bool asks_tunnel = fields_.head().form == target_form::authority;
-    if (answer->is_tunnel() != asks_tunnel) {
-        const auto error = std::make_exception_ptr(std::logic_error(
-            "response::tunnel() is for CONNECT, response::upgrade() for all other requests"));
-        refuse(responder_.error_answer(responder_.failure_of(error)));
-        co_return true;
-    }
+    const bool tunnel = answer->is_tunnel();
     const std::string protocol(answer->headers().find("Upgrade").value_or(""));
     // A 426 would have to say so by Upgrade, which HTTP/2 does not have (RFC 9110 section 15.5.22).
-    if (!asks_tunnel && !fields_.extended_connect()) {
+    if (!tunnel && !fields_.extended_connect()) {
         const std::string why = "this is for " + protocol + ": ask by an extended CONNECT";
         refuse(responder_.error_answer(http_error(400, why)));
         co_return true;
     }
-    if (!asks_tunnel && !responder_.asked().offers_upgrade(protocol)) {
+    if (!tunnel && !responder_.asked().offers_upgrade(protocol)) {
         const std::string why = "no other protocol than " + protocol + " is spoken here";
         refuse(responder_.error_answer(http_error(501, why)));
         co_return true;

@@ -66,6 +66,9 @@ public:
     [[nodiscard]] response error_answer(const http_error& what);
     /// What is to be told of what was thrown: see http::failure_of().
     [[nodiscard]] http_error failure_of(const std::exception_ptr& error);
+    /// What is answered in place of a response that takes over and must not: its status has been
+    /// changed, or it is of the other kind than what was asked for. Nothing if it may.
+    [[nodiscard]] std::optional<response> refusal_of(const response& takes_over);
     /// Counts an answer that has been sent, and tells the hook of it. Of its content so many bytes
     /// were sent, if that is known; else all.
     void account(const response& answer, std::optional<std::uint64_t> bytes = {});
