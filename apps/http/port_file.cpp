@@ -18,6 +18,12 @@ bool same(const struct stat& one, const struct stat& other) noexcept {
 } // namespace
 
 port_file::port_file(std::string path, std::uint16_t port) : path_(std::move(path)) {
+    struct stat there {};
+    if (::lstat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {
+        // It would take the place of a device, and be removed in the end.
+        throw std::system_error(EINVAL, std::system_category(),
+                                "cannot write " + path_ + ", which is no regular file");
+    }
     const std::string half = path_ + ".new";
     std::FILE* const file = std::fopen(half.c_str(), "w");
     bool written = file != nullptr && std::fprintf(file, "%u\n", unsigned{port}) > 0 &&

@@ -10,7 +10,8 @@ namespace rota_http {
 /// A file that says where the program listens, for as long as that is so.
 class port_file {
 public:
-    /// A reader never sees half of it. Throws std::system_error, with the path.
+    /// A reader never sees half of it. Throws std::system_error, with the path, also where there
+    /// is something else than a file: a device, a link.
     port_file(std::string path, std::uint16_t port);
     port_file(const port_file&) = delete;
     port_file& operator=(const port_file&) = delete;

@@ -6,6 +6,8 @@
 #include <string>
 #include <system_error>
 
+#include <sys/stat.h>
+
 #include <catch2/catch_test_macros.hpp>
 
 using rota_http::port_file;
@@ -34,5 +36,21 @@ TEST_CASE("a port file is there as long as the program, unless another has writt
     second.reset();
     CHECK_FALSE(fs::exists(path));
     CHECK_THROWS_AS(port_file(fs::path(name) / "none" / "port", 1), std::system_error);
+    fs::remove_all(name);
+}
+
+TEST_CASE("a port file takes no other thing's place") {
+    std::string name = fs::temp_directory_path() / "rota-port-XXXXXX";
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    const fs::path pipe = fs::path(name) / "pipe";
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    const fs::path link = fs::path(name) / "link";
+    fs::create_symlink(pipe, link);
+    for (const fs::path& each : {pipe, link, fs::path(name)}) {
+        CHECK_THROWS_AS(port_file(each, 1), std::system_error);
+        CHECK(fs::exists(each));
+    }
+    CHECK(fs::is_fifo(pipe));
+    CHECK(fs::is_symlink(link));
     fs::remove_all(name);
 }
