@@ -14,7 +14,8 @@
 namespace rota::http::h2 {
 namespace {
 
-constexpr std::size_t default_window = 65'535;
+constexpr std::uint32_t default_window = 65'535;
+constexpr std::int32_t frame_bytes = 16'384; // of DATA, as clients make them
 /// Of the fields of an answer, or of its trailers. HTTP/1.1 knows no limit; nghttp2 needs one.
 constexpr std::size_t fields_bytes_max = 16'777'216;
 /// A header section of so many times the size that was announced is no mistake.
@@ -106,7 +107,9 @@ std::unique_ptr<nghttp2_option, option_end> make_options() {
 engine::engine(engine_events& events, const server_limits& limits)
     : events_(events), streams_max_(limits.http2.streams_max),
       head_bytes_max_(limits.parser.head_bytes_max),
-      trailer_bytes_max_(limits.parser.trailer_bytes_max) {
+      trailer_bytes_max_(limits.parser.trailer_bytes_max),
+      stream_window_(limits.http2.stream_window_bytes),
+      connection_window_(std::max(limits.http2.connection_window_bytes, default_window)) {
     const auto options = make_options();
     nghttp2_session* made = nullptr;
     nghttp2_mem memory = pooled(); // of which it keeps a copy
@@ -119,8 +122,7 @@ void engine::submit_settings(const server_limits& limits) {
     const std::array settings{
         nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, // see put_limit()
                                limit_of_nghttp2(streams_max_)},
-        nghttp2_settings_entry{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE,
-                               limits.http2.stream_window_bytes},
+        nghttp2_settings_entry{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, default_window},
         nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
                                static_cast<std::uint32_t>(limits.parser.head_bytes_max)},
         nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
@@ -128,10 +130,9 @@ void engine::submit_settings(const server_limits& limits) {
     };
     check(nghttp2_submit_settings(session_.get(), NGHTTP2_FLAG_NONE, settings.data(),
                                   settings.size()));
-    if (limits.http2.connection_window_bytes > default_window) {
-        check(nghttp2_session_set_local_window_size(
-            session_.get(), NGHTTP2_FLAG_NONE, 0,
-            static_cast<std::int32_t>(limits.http2.connection_window_bytes)));
+    if (connection_window_ > default_window) {
+        check(nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0,
+                                                    static_cast<std::int32_t>(connection_window_)));
     }
 }
 
@@ -214,11 +215,39 @@ void engine::reset(std::int32_t id, error_code why) {
 }
 
 void engine::consumed(std::int32_t id, std::size_t bytes) {
+    kept_ -= bytes;
     check(nghttp2_session_consume(session_.get(), id, bytes));
+    announce_taken();
 }
 
 void engine::consumed(std::size_t bytes) {
+    kept_ -= bytes;
     check(nghttp2_session_consume_connection(session_.get(), bytes));
+    announce_taken();
+}
+
+/// By itself nghttp2 announces half a window at a time. Of the connection's there may never be so
+/// much to announce, if more than half of it is kept by streams that nobody reads.
+void engine::announce_taken() {
+    const std::int32_t left = std::max(0, nghttp2_session_get_local_window_size(session_.get()));
+    const auto received =
+        static_cast<std::size_t>(nghttp2_session_get_effective_recv_data_length(session_.get()));
+    const std::size_t taken = received - std::min(received, kept_);
+    const bool short_of_it = static_cast<std::uint32_t>(left) < connection_window_ / 4;
+    if (!short_of_it || taken <= static_cast<std::size_t>(std::min(left, frame_bytes)))
+        return;
+    check(nghttp2_submit_window_update(session_.get(), NGHTTP2_FLAG_NONE, 0,
+                                       static_cast<std::int32_t>(taken)));
+}
+
+void engine::widen(std::int32_t id) {
+    if (stream_window_ > default_window)
+        check(nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, id,
+                                                    static_cast<std::int32_t>(stream_window_)));
+}
+
+bool engine::keeps_back() const noexcept {
+    return nghttp2_session_get_local_window_size(session_.get()) < frame_bytes;
 }
 
 // --- The end ---

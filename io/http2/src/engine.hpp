@@ -97,6 +97,11 @@ public:
     void consumed(std::int32_t id, std::size_t bytes);
     /// The same of a stream that is over.
     void consumed(std::size_t bytes);
+    /// The content of a stream is read: more of it than of others may come ahead.
+    void widen(std::int32_t id);
+    /// Whether the client may hardly send content of any stream, because of what has come of some
+    /// and is not read.
+    [[nodiscard]] bool keeps_back() const noexcept;
 
     /// Tells the client that the connection is about to end (RFC 9113 section 6.8): it should open
     /// no more streams.
@@ -129,6 +134,7 @@ private:
         void operator()(nghttp2_session* of) const noexcept { nghttp2_session_del(of); }
     };
     void submit_settings(const server_limits& limits);
+    void announce_taken();
     void put_limit(char* settings) const noexcept;
     void check(int result);
     [[nodiscard]] engine_stream* find(std::int32_t id) const noexcept;
@@ -146,12 +152,15 @@ private:
     const std::uint32_t streams_max_;
     const std::size_t head_bytes_max_;
     const std::size_t trailer_bytes_max_;
+    const std::uint32_t stream_window_;
+    const std::uint32_t connection_window_;
     // The header section that comes: what it has unpacked to, and what it has said of its priority.
     std::size_t unpacked_ = 0;
     std::optional<stream_priority> wished_;
     bool wishes_ = false; // be it right or not
     // What PRIORITY_UPDATE has said of streams before they began: of no more than may be open.
     std::vector<std::pair<std::int32_t, stream_priority>> wished_early_;
+    std::size_t kept_ = 0;                 // content that has come and has not been taken
     std::uint32_t streams_ = 0;            // as its client counts them
     std::int32_t last_id_ = stream_id_max; // behind which it ends
     std::optional<fault> found_;

@@ -149,6 +149,7 @@ struct engine::callbacks {
         engine& self = of(user);
         engine_stream* const stream = self.find(id);
         return guarded(self, [&] {
+            self.kept_ += size;
             if (stream != nullptr)
                 self.events_.on_content(stream, text_of(bytes, size));
             else

@@ -10,6 +10,12 @@
 #include <rota/http/error.hpp>
 
 namespace rota::http::h2 {
+namespace {
+
+constexpr std::chrono::steady_clock::duration look_again_after = std::chrono::seconds(1);
+
+} // namespace
+
 void stream_content::begin(std::int32_t id, bool more) noexcept {
     id_ = id;
     most_ = limits_.parser.body_bytes_max;
@@ -17,7 +23,7 @@ void stream_content::begin(std::int32_t id, bool more) noexcept {
     shown_from_ = 0;
     waited_ = {};
     ended_ = !more;
-    limited_ = lost_ = dropping_ = asked_ = too_late_ = failed_ = false;
+    limited_ = lost_ = dropping_ = asked_ = too_late_ = failed_ = widened_ = false;
 }
 
 void stream_content::release() noexcept {
@@ -51,10 +57,13 @@ void stream_content::limit(std::uint64_t bytes) {
 void stream_content::open_windows(std::size_t bytes) {
     if (bytes == 0)
         return;
-    if (lost_)
+    if (lost_) {
         engine_.consumed(bytes);
-    else
-        engine_.consumed(id_, bytes);
+        return;
+    }
+    engine_.consumed(id_, bytes);
+    if (!ended_ && !dropping_ && !std::exchange(widened_, true))
+        engine_.widen(id_);
 }
 
 void stream_content::arrive(std::string_view piece) {
@@ -152,23 +161,30 @@ std::chrono::steady_clock::duration stream_content::patience() const noexcept {
     return std::max(allowed - waited_, duration::zero());
 }
 
-/// A wait that is given up has taken nothing, and can be repeated; its time counts.
+/// A wait that is given up has taken nothing, and can be repeated; its time counts, but for what
+/// the client may not send.
 task<void> stream_content::wait() {
     sender_.flush();
-    const auto start = home_.now();
-    signal::awaiter coming = arrival_.wait("the content of a request", start + patience());
     bool came = false;
-    try {
-        came = co_await coming;
-    } catch (const operation_cancelled&) {
-        waited_ += home_.now() - start;
-        throw;
+    while (!came) {
+        bool kept_back = engine_.keeps_back();
+        const auto start = home_.now();
+        const auto limit = kept_back ? std::max(patience(), look_again_after) : patience();
+        signal::awaiter coming = arrival_.wait("the content of a request", start + limit);
+        try {
+            came = co_await coming;
+        } catch (const operation_cancelled&) {
+            waited_ += home_.now() - start;
+            throw;
+        }
+        kept_back |= engine_.keeps_back();
+        if (!came && !kept_back) {
+            failed_ = true;
+            throw http_error(408, "the content comes too slowly");
+        }
+        if (!kept_back)
+            waited_ += home_.now() - start;
     }
-    if (!came) {
-        failed_ = true;
-        throw http_error(408, "the content comes too slowly");
-    }
-    waited_ += home_.now() - start;
 }
 
 // --- For another protocol ---

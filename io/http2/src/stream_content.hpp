@@ -112,6 +112,7 @@ private:
     bool asked_ = false;
     bool too_late_ = false;
     bool failed_ = false;
+    bool widened_ = false;
 };
 
 } // namespace rota::http::h2

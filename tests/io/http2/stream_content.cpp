@@ -2,7 +2,10 @@
 
 #include "stream_content.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -10,8 +13,10 @@
 #include <utility>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <rota/errors.hpp>
+#include <rota/sleep.hpp>
 #include <rota/when_all.hpp>
 
 #include "client.hpp"
@@ -69,6 +74,75 @@ TEST_CASE("http2: two coroutines that read one content are told so, and the firs
     c.content(1, "one");
     c.content(1, "two", true);
     CHECK(c.answers[1].content == "one refused two");
+}
+
+/// Streams 1, 3, ... whose content comes and is not read, of so many bytes in all.
+void keep_unread(http2_client& c, std::size_t bytes) {
+    constexpr std::size_t window = 65'535;
+    for (std::uint32_t id = 1; bytes != 0; id += 2) {
+        c.ask(id, asking("POST", "/never"), false);
+        for (std::size_t left = std::min(bytes, window); left != 0;) {
+            const std::size_t size = std::min<std::size_t>(left, 16'384);
+            c.content(id, std::string(size, 'x'));
+            left -= size;
+            bytes -= size;
+        }
+    }
+}
+
+router some_read() {
+    router r;
+    r.post("/never", [](request&) -> task<response> {
+        co_await sleep_for(1h);
+        co_return response::text("late");
+    });
+    r.post("/read", [](request& asked) -> task<response> {
+        const std::string all = co_await asked.text();
+        co_return response::text(std::to_string(all.size()));
+    });
+    return r;
+}
+
+TEST_CASE("http2: content is read however much of other streams is not") {
+    http2_client c(some_read());
+    const std::size_t before = c.windows[0];
+    const std::size_t unread = GENERATE(524'288, 524'289, 1'000'000, 1'040'000);
+    keep_unread(c, unread);
+    const std::size_t window = 65'535 + before - unread;
+    std::size_t sent = 0;
+    c.ask(101, asking("POST", "/read"), false);
+    while (sent < 300'000) {
+        const std::size_t left = window + c.windows[0] - before - sent;
+        INFO(sent << " sent");
+        REQUIRE(left > 0);
+        const std::size_t size = std::min<std::size_t>(left, 16'384);
+        c.content(101, std::string(size, 'y'));
+        sent += size;
+    }
+    CHECK(c.windows[101] + 65'535 - sent >= 100'000); // since it is read
+    c.content(101, "", true);
+    CHECK(c.answers[101].content == std::to_string(sent));
+    CHECK(c.goaway() == -1);
+}
+
+TEST_CASE("http2: a client is not blamed for content that it may not send") {
+    server_limits limits;
+    limits.body_grace = 10s;
+    http2_client c(some_read(), limits);
+    keep_unread(c, 1'048'576 - GENERATE(0, 1));
+    c.ask(101, asking("POST", "/read"), false);
+    for (int i = 0; i < 30; ++i)
+        c.advance(1s);
+    CHECK_FALSE(c.answers[101].ended);
+    CHECK(c.answers[101].reset == ~0U);
+    c.reset(1); // which gives room
+    c.content(101, "some");
+    c.advance(8s);
+    c.content(101, "more", true);
+    CHECK(c.answers[101].content == "8");
+    c.ask(103, asking("POST", "/read"), false);
+    c.advance(11s); // now it may
+    CHECK(c.answers[103].get(":status") == "408");
 }
 
 } // namespace

@@ -32,8 +32,8 @@ struct parser_limits {
 struct http2_limits {
     /// Requests at once, as SETTINGS_MAX_CONCURRENT_STREAMS says; more are refused.
     std::uint32_t streams_max = 128;
-    /// How much content may come ahead of what its handler has read, and of all on a connection.
-    /// At least 65,535.
+    /// How much content may come ahead of what its handler reads (65,535 bytes until it has read
+    /// some), and of all on a connection. At least 65,535.
     std::uint32_t stream_window_bytes = 262'144;
     std::uint32_t connection_window_bytes = 1'048'576;
     /// Streams that a client gives up, or has the server give up by what is not allowed, and header
