@@ -2,7 +2,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -34,6 +36,17 @@ std::size_t raise_descriptor_limit() noexcept {
     if (::setrlimit(RLIMIT_NOFILE, &wanted) == 0)
         limit = wanted;
     return limit.rlim_cur;
+}
+
+std::size_t open_descriptors() noexcept {
+    std::error_code error;
+    std::size_t count = 0;
+    std::filesystem::directory_iterator each("/proc/self/fd", error);
+    while (!error && each != std::filesystem::directory_iterator()) {
+        ++count;
+        each.increment(error);
+    }
+    return count;
 }
 
 } // namespace rota_http

@@ -14,10 +14,18 @@ void prepare_process() noexcept;
 /// Raises the limit of open descriptors as far as is allowed; returns it.
 std::size_t raise_descriptor_limit() noexcept;
 
-/// How many connections `limit` descriptors are good for: of few, half.
-[[nodiscard]] constexpr std::size_t connections_within(std::size_t limit) noexcept {
+/// How many descriptors this process has open; 0 if that cannot be told.
+[[nodiscard]] std::size_t open_descriptors() noexcept;
+
+/// How many connections `limit` descriptors are good for, of which so many are `open`: of few,
+/// half, and what those that listen leave.
+[[nodiscard]] constexpr std::size_t connections_within(std::size_t limit,
+                                                       std::size_t open) noexcept {
     constexpr std::size_t others = 64; // rings, listeners, log, what libraries open
-    return limit > 2 * others ? limit - others : std::max<std::size_t>(limit / 2, 1);
+    constexpr std::size_t to_come = 4; // of them
+    if (limit > 2 * others)
+        return limit - others;
+    return std::min(limit / 2, limit - std::min(limit, open + to_come));
 }
 
 } // namespace rota_http

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <rota/io/detail/log.hpp>
 
 #include "codings.hpp"
@@ -72,9 +74,13 @@ void log_tasks(rota::runtime& workers) {
 /// As many as there can be descriptors for.
 std::size_t possible_connections(std::size_t wanted) {
     const std::size_t limit = raise_descriptor_limit();
-    const std::size_t possible = connections_within(limit);
+    const std::size_t possible = connections_within(limit, open_descriptors());
     if (wanted <= possible)
         return wanted;
+    if (possible == 0) {
+        throw std::runtime_error(
+            fmt::format("{} descriptors are allowed (ulimit -n): too few to serve anybody", limit));
+    }
     rota::log::warn("{} descriptors are allowed (ulimit -n): {} connections at once instead of {}",
                     limit, possible, wanted);
     return possible;

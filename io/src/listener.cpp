@@ -174,6 +174,7 @@ struct listener::core final : operation, handle_core {
     std::optional<accepted_socket> take() noexcept {
         if (closed)
             return take_let_in();
+        unsigned failures = 0;
         while (!retry.armed() && in_a_row < accepts_in_a_row) {
             const int client = ::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
             if (client >= 0) {
@@ -185,7 +186,9 @@ struct listener::core final : operation, handle_core {
                 trouble = 0;
                 break;
             }
-            if (!is_of_one_client(error))
+            // Of so many clients in a row it is no longer theirs: a filter of system calls,
+            // perhaps.
+            if (!is_of_one_client(error) || ++failures == accepts_in_a_row)
                 pause(error);
         }
         return std::nullopt;

@@ -61,8 +61,16 @@ TEST_CASE("the limit of descriptors is raised as far as it goes") {
 }
 
 TEST_CASE("some descriptors are not for connections") {
-    CHECK(connections_within(1024) == 960);
-    CHECK(connections_within(130) == 66);
-    CHECK(connections_within(128) == 64);
-    CHECK(connections_within(64) == 32);
+    CHECK(connections_within(1024, 10) == 960);
+    CHECK(connections_within(130, 10) == 66);
+    CHECK(connections_within(128, 10) == 64);
+    CHECK(connections_within(64, 10) == 32);
+    CHECK(connections_within(20, 10) == 6);
+    CHECK(connections_within(14, 10) == 0);
+    CHECK(connections_within(7, 10) == 0);
+    const std::size_t before = open_descriptors();
+    REQUIRE(before > 2);
+    const int one = ::dup(2);
+    CHECK(open_descriptors() == before + 1);
+    ::close(one);
 }
