@@ -25,11 +25,12 @@ void skip_spaces(std::string_view& from) noexcept {
     from.remove_prefix(std::min(from.find_first_not_of(" \t"), from.size()));
 }
 
-bool take_token(std::string_view& from) noexcept {
+/// Empty if there is none.
+std::string_view take_token(std::string_view& from) noexcept {
     const auto* const end = std::ranges::find_if_not(from, fields::is_token_char);
-    const auto size = static_cast<std::size_t>(end - from.begin());
-    from.remove_prefix(size);
-    return size > 0;
+    const std::string_view token = from.substr(0, static_cast<std::size_t>(end - from.begin()));
+    from.remove_prefix(token.size());
+    return token;
 }
 
 /// What is between quotes, none of which has a use here that needs a backslash.
@@ -58,18 +59,27 @@ bool is_authority(std::string_view text) noexcept {
     return error == std::errc() && end == digits.data() + digits.size() && port != 0;
 }
 
+bool is_number(std::string_view text) noexcept {
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
 /// protocol="authority" and its parameters.
 bool take_alternative(std::string_view& from) noexcept {
-    if (!take_token(from) || !take(from, '='))
+    if (take_token(from).empty() || !take(from, '='))
         return false;
     const auto where = take_quoted(from);
     if (!where || !is_authority(*where))
         return false;
     for (skip_spaces(from); take(from, ';'); skip_spaces(from)) {
         skip_spaces(from);
-        if (!take_token(from) || !take(from, '='))
+        const std::string_view name = take_token(from);
+        if (name.empty() || !take(from, '='))
             return false;
-        if (from.starts_with('"') ? !take_quoted(from) : !take_token(from))
+        const bool quoted = from.starts_with('"');
+        const std::optional value = quoted ? take_quoted(from) : std::optional(take_token(from));
+        if (!value || (value->empty() && !quoted))
+            return false;
+        if (name == "ma" && !is_number(*value)) // seconds (RFC 7838 section 3.1)
             return false;
     }
     return true;

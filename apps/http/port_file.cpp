@@ -25,7 +25,8 @@ port_file::port_file(std::string path, std::uint16_t port) : path_(std::move(pat
                                 "cannot write " + path_ + ", which is no regular file");
     }
     const std::string half = path_ + ".new";
-    std::FILE* const file = std::fopen(half.c_str(), "w");
+    std::remove(half.c_str()); // of a program that was killed; nothing is written through a link
+    std::FILE* const file = std::fopen(half.c_str(), "wxe");
     bool written = file != nullptr && std::fprintf(file, "%u\n", unsigned{port}) > 0 &&
                    std::fflush(file) == 0 && ::fstat(::fileno(file), &written_) == 0;
     if (file != nullptr)

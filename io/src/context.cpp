@@ -330,7 +330,7 @@ void context::parts::report_strays() const noexcept {
         tell("raise the system's limit of open files (sysctl fs.file-max)");
         break;
     case EAGAIN: // of a thread
-        tell("raise the limit of threads (ulimit -u, or that of the container)");
+        tell("raise the limit of threads or of memory (ulimit -u, ulimit -v, or the container's)");
         break;
     default:
         break;

@@ -8,7 +8,7 @@ TEST_CASE("what Alt-Svc can say") {
     for (const char* const text :
          {"clear", R"(h2=":8443")", R"(h2=":8443"; ma=3600)",
           R"(h2="b.example:443";ma=1 ; persist=1)", R"(h3=":443", h2="[2001:db8::1]:8443"; ma="1")",
-          R"(w%3Dx%3Ay="a:80",h2=":1")"}) {
+          R"(w%3Dx%3Ay="a:80",h2=":1")", R"(h2=":1"; x="")"}) {
         CAPTURE(text);
         CHECK(is_alt_svc(text));
     }
@@ -30,6 +30,9 @@ TEST_CASE("what Alt-Svc can say") {
                                    R"(h2=":1";)",
                                    R"(h2=":1"; ma)",
                                    R"(h2=":1"; ma=)",
+                                   R"(h2=":1"; ma=x)",
+                                   R"(h2=":1"; ma="1x")",
+                                   R"(h2=":1"; ma="")",
                                    R"(h2=":1",)",
                                    R"(,h2=":1")",
                                    R"(h2=":1)",
