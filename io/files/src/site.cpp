@@ -271,7 +271,7 @@ site::finding site::open(const std::string& path) {
 
 site::finding site::peek(const std::string& path) const {
     const descriptor there(root_.open(path, O_PATH, directory::effort::only_cached));
-    if (there.get() == -EAGAIN)
+    if (there.get() == -EAGAIN || is_shortage(-there.get())) // open() may make room
         return {.what = finding::kind::unknown};
     struct stat found {};
     if (there.get() < 0 || ::fstat(there.get(), &found) != 0)
@@ -387,16 +387,29 @@ task<response> site::answer_directory(const request* asked, const std::string* p
         throw refusal_of(ENOENT);
     int error = 0;
     const std::string_view shown = asked->path();
-    auto make = [this, path, shown, &error]() -> std::string {
-        const int fd =
-            root_.open(*path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, directory::effort::wait);
-        const auto look = [this, path](const std::string& name) {
-            return root_.open(*path + name, O_PATH, directory::effort::wait);
+    const auto list = [this, path, shown, &error]() -> std::string {
+        const auto open = [this, &error](const std::string& name, int flags) {
+            const int fd = root_.open(name, flags, directory::effort::wait);
+            if (fd < 0 && (error == 0 || is_shortage(-fd)))
+                error = -fd;
+            return fd;
         };
-        if (fd >= 0)
-            return make_listing(fd, shown, options_.dotfiles, look);
-        error = -fd;
-        return {};
+        error = 0;
+        const int fd = open(*path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+        if (fd < 0)
+            return {};
+        const auto look = [&](const std::string& name) { return open(*path + name, O_PATH); };
+        std::string page = make_listing(fd, shown, options_.dotfiles, look);
+        if (!is_shortage(error)) // a link that leads nowhere is left out
+            error = 0;
+        return page;
+    };
+    auto make = [this, &list, &error] {
+        std::string page = list();
+        if (!is_shortage(error))
+            return page;
+        cache_.clear(); // as in open()
+        return list();
     };
     std::string page = co_await blocking(std::ref(make));
     if (error != 0)

@@ -251,6 +251,34 @@ TEST_CASE("without a descriptor it is a 503, and those that are kept give way fi
     CHECK(client.driver().errors().empty());
 }
 
+TEST_CASE("those that are kept give way to what was never looked for") {
+    const tree files;
+    for (const char* const name : {"a", "b", "c"})
+        files.put(name, name);
+    files.link("c", "link");
+    file_client client(files, {.listing = true});
+    const auto fill = [&] {
+        CHECK(client.get("/a").status == 200);
+        CHECK(client.get("/b").status == 200);
+    };
+    fill();
+    {
+        const test::used_up_files none(0);
+        CHECK(client.get("/c").body == "c");
+    }
+    fill();
+    {
+        const test::used_up_files none(0);
+        CHECK(client.get("/").status == 200);
+    }
+    fill();
+    {
+        const test::used_up_files none(1); // for the directory, not for what a link leads to
+        CHECK(client.get("/").body.contains("./link"));
+    }
+    CHECK(client.driver().errors().empty());
+}
+
 TEST_CASE("what cannot be served is said at once") {
     const tree files;
     CHECK_THROWS_AS(http::files(files.at("none")), std::system_error);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -32,6 +34,39 @@ public:
     ~limited_files() { ::setrlimit(RLIMIT_NOFILE, &before_); }
 
 private:
+    rlimit before_{};
+};
+
+/// Has all descriptors in use but `free`, as long as it lives: others come by closing some.
+class used_up_files {
+public:
+    explicit used_up_files(std::size_t free) {
+        int highest = 0;
+        for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd"))
+            highest = std::max(highest, std::stoi(each.path().filename()));
+        for (int next = 0; next <= highest;) {
+            next = ::fcntl(0, F_DUPFD_CLOEXEC, 0);
+            fill_.push_back(next);
+        }
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit now = before_;
+        now.rlim_cur = static_cast<rlim_t>(fill_.back()) + 1;
+        ::setrlimit(RLIMIT_NOFILE, &now);
+        for (; free > 0 && !fill_.empty(); --free) {
+            ::close(fill_.back());
+            fill_.pop_back();
+        }
+    }
+    used_up_files(const used_up_files&) = delete;
+    used_up_files& operator=(const used_up_files&) = delete;
+    ~used_up_files() {
+        ::setrlimit(RLIMIT_NOFILE, &before_);
+        for (const int each : fill_)
+            ::close(each);
+    }
+
+private:
+    std::vector<int> fill_;
     rlimit before_{};
 };
 
