@@ -109,7 +109,8 @@ response file_answer(const request& asked, const representation& of, std::string
     case precondition::go_on:
         break;
     }
-    if (!of.settled) // nothing tells that a part is one of what the client has
+    // Then a date is none of this content alone (RFC 9110 section 8.8.2.2).
+    if (!of.settled || of.shares_date || of.varies)
         current.last_modified.reset();
     requested_ranges ranges;
     const auto field = applicable_range(asked.method(), asked.headers(), current, now);

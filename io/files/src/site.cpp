@@ -7,6 +7,7 @@
 #include <ctime>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -313,6 +314,8 @@ bool site::confirms(const std::string& path, const site_file& file) const {
 task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
     routine& self = co_await current_routine;
     const auto now = self.home().turn_time();
+    std::optional<std::chrono::sys_seconds> date_before;
+    std::string tag_before; // empty, too, if what was there shared its date
     if (site_file_ptr known = cache_.find(*path, now)) {
         const auto age = std::chrono::nanoseconds(
             in_ns(now) - known->looked_at_ns.load(std::memory_order_relaxed));
@@ -322,6 +325,9 @@ task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
                 known->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
             co_return known;
         }
+        date_before = known->plain.modified;
+        if (!known->plain.shares_date && !known->plain.varies)
+            tag_before = known->plain.tag;
     } else {
         *other = peek(*path);
         if (other->what != finding::kind::unknown)
@@ -333,7 +339,9 @@ task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
         cache_.drop(*path);
         co_return nullptr;
     }
-    site_file_ptr fresh = std::move(other->file);
+    const std::shared_ptr<site_file> fresh = std::move(other->file);
+    fresh->plain.shares_date =
+        date_before == fresh->plain.modified && tag_before != fresh->plain.tag;
     fresh->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
     if (fresh->settled())
         cache_.put(*path, fresh, now);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,7 @@ public:
     struct finding {
         enum class kind : std::uint8_t { nothing, file, directory, unknown };
         kind what = kind::nothing;
-        site_file_ptr file{};
+        std::shared_ptr<site_file> file{};
         int error = 0; ///< errno value, of nothing
     };
     /// Opens what is there, with what stands beside it. Blocks.

@@ -20,12 +20,13 @@ struct representation {
     io::shared_file file;
     io::file_facts facts;
     std::chrono::sys_seconds modified;
-    std::string tag;     ///< without its quotes
-    std::string stays;   ///< the fields that a 304 has, too, as lines
-    std::string fields;  ///< the others
-    bool settled = true; ///< a write would show in the facts; if not, the tag is a weak one
-    bool coded = false;  ///< it has a Content-Encoding
-    bool varies = false; ///< which one is sent depends on the codings that are accepted
+    std::string tag;          ///< without its quotes
+    std::string stays;        ///< the fields that a 304 has, too, as lines
+    std::string fields;       ///< the others
+    bool settled = true;      ///< a write would show in the facts; if not, the tag is a weak one
+    bool shares_date = false; ///< another content had it, too, that was there before
+    bool coded = false;       ///< it has a Content-Encoding
+    bool varies = false;      ///< which one is sent depends on the codings that are accepted
 
     [[nodiscard]] io::file_slice whole() const { return {file, facts, 0, facts.size}; }
 };

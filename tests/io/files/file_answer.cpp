@@ -113,6 +113,10 @@ TEST_CASE("what may have changed unseen has no part that goes with another") {
         const std::string asked = "GET /a HTTP/1.1\r\nHost: a\r\nRange: bytes=1-2\r\n";
         return driver.exchange(asked + fields + "\r\n").substr(9, 3);
     };
+    of.shares_date = true;
+    CHECK(status("If-Range: \"x\"\r\n") == "206");
+    CHECK(status("If-Range: " + date + "\r\n") == "200");
+    of.shares_date = false;
     for (const bool settled : {true, false}) {
         of.settled = settled;
         CHECK(status("") == "206");
@@ -121,6 +125,40 @@ TEST_CASE("what may have changed unseen has no part that goes with another") {
         CHECK(status("If-Range: " + date + "\r\n") == (settled ? "206" : "200"));
         CHECK(status("If-Match: \"x\"\r\n") == (settled ? "206" : "412"));
     }
+}
+
+TEST_CASE("a date that another content may have goes with no part") {
+    set_up s;
+    const auto status = [&](const std::string& path, const std::string& if_range) {
+        return s.client.get(path, "Range: bytes=2-4\r\nIf-Range: " + if_range + "\r\n").status;
+    };
+    s.files.put("b.txt", "0123456789");
+    s.files.put("b.txt.gz", "gzipped");
+    for (const char* const name : {"b.txt", "b.txt.gz"})
+        s.files.set_time(name, date_s);
+    const file_reply varied = s.client.get("/b.txt", "Accept-Encoding: gzip\r\n");
+    CHECK(varied.field("Content-Encoding") == "gzip");
+    CHECK(varied.field("Last-Modified") == date);
+    CHECK(status("/b.txt", date) == 200);
+    CHECK(status("/b.txt", s.client.get("/b.txt").field("ETag")) == 206);
+    CHECK(s.client.get("/b.txt", "If-Modified-Since: " + date + "\r\n").status == 304);
+    CHECK(s.client.get("/b.txt", "If-Unmodified-Since: " + date + "\r\n").status == 200);
+    s.files.remove("b.txt.gz");
+    CHECK(status("/b.txt", date) == 200);
+    // Written twice within a second, and the same that is there now since.
+    const auto write = [&](const char* bytes, std::int64_t second, long ns) {
+        s.files.put("a.txt", bytes);
+        s.files.set_time("a.txt", second, ns);
+    };
+    CHECK(status("/a.txt", date) == 206);
+    write("abcdefghij", date_s, 500'000'000);
+    CHECK(status("/a.txt", date) == 200);
+    CHECK(status("/a.txt", date) == 200);
+    s.files.put("a.txt.gz", ""); // is looked for anew
+    CHECK(status("/a.txt", date) == 200);
+    CHECK(status("/a.txt", s.client.get("/a.txt").field("ETag")) == 206);
+    write("0123456789", date_s + 1, 0);
+    CHECK(status("/a.txt", "Thu, 01 Jan 2015 00:00:01 GMT") == 206);
 }
 
 TEST_CASE("who refuses the bytes as they are gets no part of them") {
