@@ -130,10 +130,17 @@ const io::tls::stream* request::tls() const noexcept {
     return on_ != nullptr ? on_->tls() : nullptr;
 }
 
+task<void> request_access::lost(const request* of) {
+    const bool gone = of->on_ != nullptr && co_await of->on_->client_gone();
+    if (!gone)
+        co_await sleep_until(std::chrono::steady_clock::time_point::max());
+}
+
 task<void> request::disconnected() {
     if (on_ == nullptr)
-        return sleep_until(std::chrono::steady_clock::time_point::max());
-    return on_->client_gone();
+        co_await sleep_until(std::chrono::steady_clock::time_point::max());
+    else
+        co_await on_->client_gone();
 }
 
 } // namespace rota::http

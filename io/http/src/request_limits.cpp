@@ -10,6 +10,7 @@
 
 #include <rota/detail/timer_wheel.hpp>
 #include <rota/errors.hpp>
+#include <rota/http/detail/request_access.hpp>
 #include <rota/routine.hpp>
 #include <rota/semaphore.hpp>
 #include <rota/when_any.hpp>
@@ -42,18 +43,13 @@ public:
     explicit waiting_place(places& of) noexcept
         : of_(of),
           taken_(of.waiting.fetch_add(1, std::memory_order_relaxed) < of.options.waiting_max) {}
-    ~waiting_place() { leave(); }
+    ~waiting_place() { of_.waiting.fetch_sub(1, std::memory_order_relaxed); }
     waiting_place(const waiting_place&) = delete;
     waiting_place& operator=(const waiting_place&) = delete;
     [[nodiscard]] bool taken() const noexcept { return taken_; }
-    void leave() noexcept {
-        if (std::exchange(counted_, false))
-            of_.waiting.fetch_sub(1, std::memory_order_relaxed);
-    }
 
 private:
     places& of_;
-    bool counted_ = true;
     const bool taken_;
 };
 
@@ -67,15 +63,11 @@ task<std::optional<semaphore::permit>> wait_for_place(places* of, request* req) 
     try {
         // Only behind the content can be seen that a client has gone.
         if (req->body().length() == 0) {
-            auto turn = when_any(of->free.acquire(), req->disconnected());
+            auto turn = when_any(of->free.acquire(), request_access::lost(req));
             auto first = co_await with_deadline(until, std::move(turn));
             if (auto* const got = std::get_if<semaphore::permit>(&first))
                 co_return std::move(*got);
-            if (req->version_major() >= 2)
-                co_return std::nullopt;
-            // Over HTTP/1.1 it may have sent all that it wants to, and still reads: it waits on,
-            // but nobody is refused for its sake.
-            place.leave();
+            co_return std::nullopt;
         }
         co_return co_await with_deadline(until, of->free.acquire());
     } catch (const timed_out&) {

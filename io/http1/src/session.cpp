@@ -77,6 +77,7 @@ private:
 struct session::gone_watch {
     event over;
     bool gone = false;
+    bool reset = false; // and not half of it
 };
 
 /// Lets another of those that wait for the client's end go on with it.
@@ -271,12 +272,12 @@ void session::keep_head() {
     consume_head();
 }
 
-task<void> session::client_gone() {
+task<bool> session::client_gone() {
     while (gone_watch_ != nullptr) {
         const std::shared_ptr<gone_watch> other = gone_watch_;
         co_await other->over.wait();
         if (other->gone)
-            co_return;
+            co_return other->reset;
     }
     const auto mine = std::make_shared<gone_watch>();
     gone_watch_ = mine;
@@ -287,12 +288,14 @@ task<void> session::client_gone() {
             there = co_await wire_.stream().fill_more();
         } catch (const std::system_error&) {
             there = false;
+            mine->reset = true;
         }
     }
     // It has sent more than anybody wants to keep: it is alive, and its end cannot be seen.
     if (there)
         co_await sleep_until(time_point::max());
     mine->gone = true;
+    co_return mine->reset;
 }
 
 bool session::try_send(const response& answer) {

@@ -94,7 +94,7 @@ private:
         return control_.metrics;
     }
     void keep_head() override;
-    [[nodiscard]] task<void> client_gone() override;
+    [[nodiscard]] task<bool> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return wire_.broken(); }
     [[nodiscard]] bool try_send(const response& answer) override;
     [[nodiscard]] task<delivery> send(const response* answer) override;

@@ -224,7 +224,10 @@ void request_stream::end_waits() noexcept {
         stopper_->request_stop();
 }
 
-task<void> request_stream::client_gone() { co_await gone_.wait(); }
+task<bool> request_stream::client_gone() {
+    co_await gone_.wait();
+    co_return true;
+}
 
 void request_stream::sent(std::size_t bytes, bool last) noexcept {
     sent_ += bytes;

@@ -128,7 +128,7 @@ private:
         return place_.control.metrics;
     }
     void keep_head() override {} // it stays where it is
-    [[nodiscard]] task<void> client_gone() override;
+    [[nodiscard]] task<bool> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return closed_ || place_.on.lost(); }
     [[nodiscard]] bool is_for_takeover() const noexcept override {
         return fields_.extended_connect();

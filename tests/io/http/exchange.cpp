@@ -57,7 +57,10 @@ public:
     // What a wire does.
     [[nodiscard]] std::string_view peer() const noexcept override { return "stream 1"; }
     void keep_head() override { say("keep"); }
-    [[nodiscard]] task<void> client_gone() override { co_await gone_.wait(); }
+    [[nodiscard]] task<bool> client_gone() override {
+        co_await gone_.wait();
+        co_return true;
+    }
     [[nodiscard]] bool broken() const noexcept override { return broken_; }
     [[nodiscard]] bool try_send(const response& answer) override {
         if (!answer.is_whole() || answer.body().size() > 64)

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -23,6 +24,7 @@ struct two_clients {
     explicit two_clients(const concurrency_limit_options& options) {
         routes.use(concurrency_limit(options));
         routes.get("/", [this](request&) -> task<response> {
+            ++entered;
             co_await open.wait();
             co_return response::text("in\n");
         });
@@ -40,6 +42,7 @@ struct two_clients {
     }
 
     event open;
+    int entered = 0;
     router routes;
     server_limits limits;
     inline_scheduler scheduler;
@@ -140,16 +143,49 @@ TEST_CASE("one that leaves while it waits leaves its place to another") {
     s.ask(s.two);
     s.ask(three);
     CHECK(test::answered{three.receive()}.status() == "503");
-    s.two.finish();
+    s.two.reset();
     s.scheduler.run();
     s.ask(three);
     CHECK(three.receive().empty()); // it waits
+    CHECK(s.entered == 1);
     s.open.set();
     s.scheduler.run();
     CHECK(s.one.receive().ends_with("\r\nin\n"));
     CHECK(three.receive().ends_with("\r\nin\n"));
-    CHECK(s.two.receive().ends_with("\r\nin\n")); // it may only have ended its side
+    CHECK(s.entered == 2);
     third->request_stop();
+    s.scheduler.run();
+}
+
+TEST_CASE("one that has only ended its side waits on, and counts") {
+    two_clients s({.at_once = 1, .waiting_max = 2, .patience = 1h});
+    test::memory_stream three(s.scheduler);
+    test::memory_stream four(s.scheduler);
+    std::vector<routine_ptr> others;
+    for (test::memory_stream* const each : {&three, &four})
+        others.push_back(s.scheduler.spawn(serve_connection(each, &s.routes, &s.limits, {}), {}));
+    s.ask(s.one);
+    s.ask(s.two);
+    s.two.finish();
+    s.scheduler.run();
+    s.ask(three);
+    CHECK(three.receive().empty());
+    s.ask(four);
+    CHECK(test::answered{four.receive()}.status() == "503");
+    s.open.set(); // then they come in one by one
+    s.open.reset();
+    s.scheduler.run();
+    CHECK(s.one.receive().ends_with("\r\nin\n"));
+    s.open.set();
+    s.open.reset();
+    s.scheduler.run();
+    CHECK(s.two.receive().ends_with("\r\nin\n"));
+    CHECK(three.receive().empty());
+    s.open.set();
+    s.scheduler.run();
+    CHECK(three.receive().ends_with("\r\nin\n"));
+    for (const routine_ptr& each : others)
+        each->request_stop();
     s.scheduler.run();
 }
 

@@ -19,7 +19,8 @@ struct concurrency_limit_options {
 /// So many requests at once, of all clients together; some more wait, in the order that they came,
 /// the others are answered with 503 and Retry-After, by `page` if it is set. A request counts until
 /// its handler has answered; what a stream writes afterwards does not. One without content whose
-/// client leaves while it waits leaves its place to others. Throws std::invalid_argument for
+/// connection fails, or whose stream is reset, while it waits leaves its place to others; one whose
+/// client has ended its sending side has its turn. Throws std::invalid_argument for
 /// at_once 0 and for negative times.
 [[nodiscard]] middleware concurrency_limit(concurrency_limit_options options = {},
                                            error_page page = {});

@@ -42,8 +42,9 @@ public:
     /// taken before are no good any more.
     virtual void keep_head() = 0;
 
-    /// Waits until the client has gone. See request::disconnected().
-    [[nodiscard]] virtual task<void> client_gone() = 0;
+    /// Waits until the client has gone. See request::disconnected(). Whether it is known to read
+    /// nothing any more; else it may have ended its sending side alone.
+    [[nodiscard]] virtual task<bool> client_gone() = 0;
     /// Whether the client has gone, as far as reading or writing has shown.
     [[nodiscard]] virtual bool broken() const noexcept = 0;
 

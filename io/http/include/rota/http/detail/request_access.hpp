@@ -16,6 +16,8 @@ struct request_access {
     [[nodiscard]] static const request_head& head(const request& of) noexcept { return *of.head_; }
     /// Of the server that it has come to; null: of none.
     [[nodiscard]] static const server_metrics* metrics(const request& of) noexcept;
+    /// request::disconnected() that goes on for one that may still read.
+    [[nodiscard]] static task<void> lost(const request* of);
     /// To be added to.
     [[nodiscard]] static request_facts& facts(request& of) {
         if (!of.facts_)
