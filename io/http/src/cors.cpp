@@ -37,6 +37,9 @@ struct cors_state {
           fields(list_of(options.fields)), exposed(list_of(options.exposed)) {
         if (anybody && options.credentials)
             throw std::invalid_argument("cors(): credentials are never for all origins");
+        // Then browsers take it for a name.
+        if (options.credentials && (has(options.methods, "*") || has(options.exposed, "*")))
+            throw std::invalid_argument("cors(): with credentials methods and fields are named");
         if (options.origins.empty() && !options.allowed)
             throw std::invalid_argument("cors(): no origin is allowed anything");
         if (options.max_age.count() < 0)

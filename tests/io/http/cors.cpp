@@ -150,6 +150,13 @@ TEST_CASE("what makes no sense is refused") {
     CHECK_THROWS_AS(cors({.origins = {"*"}, .max_age = std::chrono::seconds(-1)}),
                     std::invalid_argument);
     CHECK_THROWS_AS(cors({.origins = {"*"}, .credentials = true}), std::invalid_argument);
+    const std::string page = "https://app.example";
+    CHECK_THROWS_AS(cors({.origins = {page}, .methods = {"GET", "*"}, .credentials = true}),
+                    std::invalid_argument);
+    CHECK_THROWS_AS(cors({.origins = {page}, .exposed = {"*"}, .credentials = true}),
+                    std::invalid_argument);
+    CHECK_NOTHROW(cors({.origins = {page}, .fields = {"*"}, .credentials = true}));
+    CHECK_NOTHROW(cors({.origins = {page}, .methods = {"*"}, .exposed = {"*"}}));
     CHECK_THROWS_AS(cors({.exposed = {"X-A"}}), std::invalid_argument); // for nobody
     for (const char* none : {"",
                              "a b",

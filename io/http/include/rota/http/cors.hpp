@@ -21,7 +21,7 @@ struct cors_options {
     std::vector<std::string> fields{};
     /// Of answers, that scripts may read beside the usual ones.
     std::vector<std::string> exposed{};
-    /// Cookies and the like may come along. Not with "*".
+    /// Cookies and the like may come along. Not with "*", but for `fields`.
     bool credentials = false;
     std::chrono::seconds max_age{600}; ///< how long browsers may rely on it; 0: not at all
 };
@@ -36,8 +36,8 @@ struct cors_options {
 /// Access-Control-Allow-Origin of its own, and then has no leave for credentials that was for
 /// another. Of one within another the inner one decides, but the outer one answers preflights.
 ///
-/// Throws std::invalid_argument for credentials with "*", for what is no origin, if none is
-/// allowed, for a negative max_age, and for what no field can hold.
+/// Throws std::invalid_argument for credentials with "*" but in `fields`, for what is no origin, if
+/// none is allowed, for a negative max_age, and for what no field can hold.
 [[nodiscard]] middleware cors(cors_options options, error_page page = {});
 
 } // namespace rota::http
