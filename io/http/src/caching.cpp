@@ -55,7 +55,8 @@ response without_content(response& from, int status) {
     return made;
 }
 
-task<response> answer_tagged(std::size_t bytes_max, request* req, next proceed) {
+task<response> answer_tagged(std::size_t bytes_max, const error_page* page, request* req,
+                             next proceed) {
     response answer = co_await proceed(*req);
     const bool reads = req->method() == method::get || req->method() == method::head;
     // A handler may leave content out for HEAD, and nothing tells that from content that is empty:
@@ -73,7 +74,7 @@ task<response> answer_tagged(std::size_t bytes_max, request* req, next proceed) 
     if (what == precondition::not_modified)
         co_return without_content(answer, 304);
     if (what == precondition::failed) {
-        response refused = error_answer(nullptr, http_error(412, ""));
+        response refused = error_answer(page, http_error(412, ""));
         refused.stands_for(representation_of(answer));
         co_return std::move(refused);
     }
@@ -98,9 +99,11 @@ std::string content_tag(std::string_view content) {
     return tag += '"';
 }
 
-middleware etag(std::size_t bytes_max) {
-    return
-        [bytes_max](request& req, next proceed) { return answer_tagged(bytes_max, &req, proceed); };
+middleware etag(std::size_t bytes_max, error_page page) {
+    const auto own = page ? std::make_shared<const error_page>(std::move(page)) : nullptr;
+    return [bytes_max, own](request& req, next proceed) {
+        return answer_tagged(bytes_max, own.get(), &req, proceed);
+    };
 }
 
 middleware cache_control(std::string value, bool errors) {

@@ -77,6 +77,19 @@ TEST_CASE("what is not sent, for a condition, says what it stands for") {
     CHECK(ask(s, "GET /").field("Stands-For") == "nothing");
 }
 
+TEST_CASE("a precondition that fails has the page of errors") {
+    router routes;
+    routes.use(etag(10, [](int status, std::string_view) {
+        return response::text("page of " + std::to_string(status));
+    }));
+    routes.get("/", [] { return response::text("x"); });
+    test::session_driver s(std::move(routes));
+    const auto refused = ask(s, "GET /", "If-Match: \"x\"\r\n");
+    CHECK(refused.status() == "412");
+    CHECK(refused.text.ends_with("\r\npage of 412"));
+    CHECK(ask(s, "GET /").status() == "200");
+}
+
 TEST_CASE("what is empty, or left out for HEAD, has no tag") {
     router routes;
     routes.use(etag());

@@ -5,15 +5,16 @@
 #include <string_view>
 
 #include <rota/http/handler.hpp>
+#include <rota/http/router.hpp>
 
 namespace rota::http {
 
 /// Gives answers to GET and HEAD a strong ETag made of their content (RFC 9110 section 8.8.3), and
-/// evaluates the preconditions of requests by it (section 13): 304 or 412 without the content. Of
-/// answers 200 that are whole and of 1 to `bytes_max` bytes, unless they have a tag. It saves the
-/// way, not the work of the handler. Use it within coding(): of what has a Content-Encoding the tag
-/// is weak, since the same may be coded to other bytes another time.
-[[nodiscard]] middleware etag(std::size_t bytes_max = 65'536);
+/// evaluates the preconditions of requests by it (section 13): 304 without the content, or 412, by
+/// `page` if it is set. Of answers 200 that are whole and of 1 to `bytes_max` bytes, unless they
+/// have a tag. It saves the way, not the work of the handler. Use it within coding(): of what has a
+/// Content-Encoding the tag is weak, since the same may be coded to other bytes another time.
+[[nodiscard]] middleware etag(std::size_t bytes_max = 65'536, error_page page = {});
 
 /// Says how long answers may be kept, where they do not say it by themselves: those below 400, or,
 /// with `errors`, all. Throws std::invalid_argument for what no field can hold.
