@@ -194,6 +194,8 @@ form_part form_part::parse(std::string_view head, bool percent_filenames) {
     if (found->filename) {
         part.filename = percent_filenames ? percent_unescaped(*found->filename)
                                           : html_unescaped(*found->filename);
+        if (part.filename->contains('\0')) // as it would be unescaped: it ends a name elsewhere
+            throw http_error(400, "the name of a file with a NUL in it");
     }
     if (type && !type->empty())
         part.type = std::move(*type);

@@ -55,6 +55,14 @@ TEST_CASE("quotes, backslashes and escapes in names") {
     CHECK(form_part::parse(escaped, false).filename == "%41\"");
 }
 
+TEST_CASE("a NUL in the name of a file is none that another program reads, escaped or not") {
+    CHECK(status_of_parameters("name=a; filename=\"a%00.txt\"") == 400);
+    CHECK(status_of_parameters(std::string("name=a; filename=\"a\0.txt\"", 25)) == 400);
+    CHECK(said("name=\"a%00\"; filename=\"%ff%00\"").filename == "%ff%00"); // escapes nothing
+    const std::string as_it_is = "Content-Disposition: form-data; name=a; filename=\"%00\"\r\n";
+    CHECK(form_part::parse(as_it_is, false).filename == "%00");
+}
+
 TEST_CASE("parameters that are not of forms are skipped") {
     const form_part part = said("x=1; name=a; filename*=UTF-8''other.txt; y=\"z;\"");
     CHECK(part.name == "a");
