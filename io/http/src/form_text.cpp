@@ -83,9 +83,11 @@ std::string percent_unescaped(std::string_view text) {
 }
 
 bool is_windows_1252(std::string_view charset) noexcept {
-    constexpr std::array<std::string_view, 8> labels{"windows-1252", "cp1252",     "iso-8859-1",
-                                                     "iso8859-1",    "iso_8859-1", "latin1",
-                                                     "us-ascii",     "ascii"};
+    // Of the WHATWG Encoding standard, section 4.2.
+    constexpr std::array<std::string_view, 17> labels{
+        "windows-1252", "iso-8859-1", "latin1",          "us-ascii", "ansi_x3.4-1968", "ascii",
+        "cp1252",       "cp819",      "csisolatin1",     "ibm819",   "iso-ir-100",     "iso8859-1",
+        "iso88591",     "iso_8859-1", "iso_8859-1:1987", "l1",       "x-cp1252"};
     return std::ranges::any_of(labels, [&](std::string_view label) {
         return fields::iequals(label, fields::trim(charset));
     });

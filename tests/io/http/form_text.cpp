@@ -40,7 +40,9 @@ TEST_CASE("names of files with escapes") {
 
 TEST_CASE("windows-1252, by any of its names") {
     for (const char* const name :
-         {"windows-1252", "ISO-8859-1", "latin1", "US-ASCII", " iso-8859-1 ", "Cp1252"})
+         {"windows-1252", "ISO-8859-1", "latin1", "US-ASCII", " iso-8859-1 ", "Cp1252", "l1",
+          "iso88591", "ISO_8859-1:1987", "csISOLatin1", "cp819", "IBM819", "iso-ir-100", "x-cp1252",
+          "ANSI_X3.4-1968"})
         CHECK(is_windows_1252(name));
     for (const char* const name : {"", "utf-8", "UTF8", "iso-8859-15", "latin"})
         CHECK_FALSE(is_windows_1252(name));
