@@ -34,7 +34,7 @@ struct concurrency_limit_options {
                                     error_page page = {});
 
 /// Content of so many bytes at most, below the server's own limit: 413 as soon as more is announced
-/// or has come.
+/// or has been read. Chunked content that the handler does not read is not counted.
 [[nodiscard]] middleware body_limit(std::uint64_t bytes_max);
 
 } // namespace rota::http
