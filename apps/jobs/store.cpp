@@ -197,11 +197,12 @@ rota::task<bool> store::remove(std::string queue, std::uint64_t id, time_ms now)
     return perform(operations::remove{std::move(queue), id, now});
 }
 
-rota::task<bool> store::configure(std::string queue, queue_settings to, time_ms now) {
+rota::task<std::optional<queue_info>> store::configure(std::string queue, queue_settings to,
+                                                       time_ms now) {
     return perform(operations::configure{std::move(queue), to, now});
 }
 
-rota::task<bool> store::pause(std::string queue, bool paused, time_ms now) {
+rota::task<std::optional<queue_info>> store::pause(std::string queue, bool paused, time_ms now) {
     return perform(operations::pause{std::move(queue), paused, now});
 }
 

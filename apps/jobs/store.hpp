@@ -95,10 +95,11 @@ public:
     rota::task<std::optional<job_info>> find(std::string queue, std::uint64_t id, time_ms now);
     /// False if there is no such job. A lease of it is lost.
     rota::task<bool> remove(std::string queue, std::uint64_t id, time_ms now);
-    /// False if there are too many queues.
-    rota::task<bool> configure(std::string queue, queue_settings to, time_ms now);
+    /// What describe() would say then; nothing if there are too many queues.
+    rota::task<std::optional<queue_info>> configure(std::string queue, queue_settings to,
+                                                    time_ms now);
     /// As configure(), of one setting.
-    rota::task<bool> pause(std::string queue, bool paused, time_ms now);
+    rota::task<std::optional<queue_info>> pause(std::string queue, bool paused, time_ms now);
     /// Removes everything that is not in progress; how many jobs that were. The one call that is
     /// many steps, so that others need not wait for all of it: each removes some, and is in force
     /// whatever becomes of the next. What is added meanwhile stays, and so does a queue that has

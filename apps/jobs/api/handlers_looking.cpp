@@ -33,23 +33,15 @@ server_event missed() {
     return made;
 }
 
-task<response> show_queue_named(service* s, std::string name) {
-    const std::optional<queue_info> info = co_await s->backing().describe(name, s->now());
-    co_return json_response(describe_queue(name, info, s->now()));
-}
-
-task<response> show_when_set(service* s, std::string name, task<bool> setting) {
-    const bool done = co_await std::move(setting);
-    if (!done)
+task<response> show_when_set(service* s, task<std::optional<queue_info>> setting) {
+    const std::optional<queue_info> info = co_await std::move(setting);
+    if (!info)
         throw refusal({add_outcome::too_many_queues});
-    response answer = co_await show_queue_named(s, std::move(name));
-    co_return std::move(answer);
+    co_return json_response(describe_queue(info->name, info, s->now()));
 }
 
 task<response> set_paused(service* s, request* req, bool paused) {
-    std::string name = queue_name(*req);
-    task<bool> setting = s->backing().pause(name, paused, s->now());
-    return show_when_set(s, std::move(name), std::move(setting));
+    return show_when_set(s, s->backing().pause(queue_name(*req), paused, s->now()));
 }
 
 /// Until the server drains.
@@ -85,16 +77,18 @@ task<response> show_queues(service* s, request* req) {
 }
 
 task<response> show_queue(service* s, request* req) {
-    return show_queue_named(s, queue_name(*req));
+    const std::string name = queue_name(*req);
+    const std::optional<queue_info> info = co_await s->backing().describe(name, s->now());
+    co_return json_response(describe_queue(name, info, s->now()));
 }
 
 task<response> configure_queue(service* s, request* req) {
     const std::string text = co_await read_json_text(s, req);
     const rota::json::document doc = parse(text);
     const queue_settings to = read_settings(doc.root(), s->options());
-    std::string name = queue_name(*req);
-    task<bool> setting = s->backing().configure(name, to, s->now());
-    response answer = co_await show_when_set(s, std::move(name), std::move(setting));
+    task<std::optional<queue_info>> setting =
+        s->backing().configure(queue_name(*req), to, s->now());
+    response answer = co_await show_when_set(s, std::move(setting));
     co_return std::move(answer);
 }
 

@@ -23,9 +23,14 @@ struct collector {
         auto& wanted = of(queue).leases;
         wanted.insert(wanted.end(), ids.begin(), ids.end());
     }
+    void looks(const std::string& queue) const {
+        of(queue).oldest = true;
+        of(queue).counts = true;
+    }
     void settings(const std::string& queue) const {
         of(queue).open = true;
         of(queue).settings = true;
+        looks(queue); // the answer
     }
 
     void operator()(const op::add& what) const {
@@ -52,10 +57,7 @@ struct collector {
     void operator()(const op::put_back& what) const { leases(what.queue, what.leases); }
     void operator()(const op::pass_time&) const { all.next_due = true; }
     void operator()(const op::probe&) const {}
-    void operator()(const op::describe& what) const {
-        of(what.queue).oldest = true;
-        of(what.queue).counts = true;
-    }
+    void operator()(const op::describe& what) const { looks(what.queue); }
     void operator()(const op::queues& what) const {
         if (std::ranges::find(all.pages, what.what) == all.pages.end())
             all.pages.push_back(what.what);

@@ -55,8 +55,9 @@ public:
     job_list find_key(const std::string& queue, const std::string& key, std::size_t limit,
                       time_ms now);
     bool remove(const std::string& queue, std::uint64_t id, time_ms now);
-    bool configure(const std::string& queue, const queue_settings& to, time_ms now);
-    bool pause(const std::string& queue, bool paused, time_ms now);
+    std::optional<queue_info> configure(const std::string& queue, const queue_settings& to,
+                                        time_ms now);
+    std::optional<queue_info> pause(const std::string& queue, bool paused, time_ms now);
     /// One step: to be called until it is done.
     purge_progress purge(const std::string& queue, purge_progress so_far, time_ms now);
     revive_result retry_dead(const std::string& queue, std::uint64_t id, time_ms now);
@@ -101,6 +102,7 @@ private:
     [[nodiscard]] std::vector<job_row> dead_among(const queue_row& queue, const dead_request& what);
     [[nodiscard]] std::optional<time_ms> oldest(queue_row& queue);
     std::size_t purge_some(queue_row& queue, purge_progress& at, std::size_t limit);
+    [[nodiscard]] queue_info info_of(queue_row& queue);
     [[nodiscard]] job_info info_of(const job_row& job, time_ms now);
 
     table& rows_;

@@ -11,7 +11,11 @@ std::optional<queue_info> ledger::describe(const std::string& queue, time_ms now
     queue_row* const row = find_queue(queue);
     if (row == nullptr)
         return std::nullopt;
-    return queue_info{queue, row->settings, row->counts, oldest(*row)};
+    return info_of(*row);
+}
+
+queue_info ledger::info_of(queue_row& queue) {
+    return {*queue.name, queue.settings, queue.counts, oldest(queue)};
 }
 
 /// Within one priority jobs were added in the order of their ids. Is looked for when the queued
@@ -42,7 +46,7 @@ queue_list ledger::queues(const queues_request& what, time_ms now) {
             break;
         }
         queue_row& row = each->second;
-        result.queues.push_back({each->first, row.settings, row.counts, oldest(row)});
+        result.queues.push_back(info_of(row));
     }
     return result;
 }
@@ -137,26 +141,27 @@ void ledger::erase(queue_row& queue, job_row job, time_ms now) {
     note(change_kind::deleted, queue, &job, now);
 }
 
-bool ledger::configure(const std::string& queue, const queue_settings& to, time_ms now) {
+std::optional<queue_info> ledger::configure(const std::string& queue, const queue_settings& to,
+                                            time_ms now) {
     pass_time(now);
     queue_row* const row = open_queue(queue);
     if (row == nullptr)
-        return false;
+        return std::nullopt;
     row->settings = to;
     mark(*row);
     note(change_kind::configured, *row, nullptr, now);
-    return true;
+    return info_of(*row);
 }
 
-bool ledger::pause(const std::string& queue, bool paused, time_ms now) {
+std::optional<queue_info> ledger::pause(const std::string& queue, bool paused, time_ms now) {
     pass_time(now);
     queue_row* const row = open_queue(queue);
     if (row == nullptr)
-        return false;
+        return std::nullopt;
     row->settings.paused = paused;
     mark(*row);
     note(paused ? change_kind::paused : change_kind::resumed, *row, nullptr, now);
-    return true;
+    return info_of(*row);
 }
 
 purge_progress ledger::purge(const std::string& queue, purge_progress so_far, time_ms now) {

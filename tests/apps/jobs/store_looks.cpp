@@ -127,6 +127,32 @@ TEST_CASE("queues are told in pages, by the bytes of their names") {
     CHECK_FALSE(d.wait(d.store().queues(what, d.now)).more);
 }
 
+TEST_CASE("what sets a queue tells how it is then") {
+    store_driver d(each_kind());
+    d.add("1");
+    d.add("2");
+    const std::string lease = d.lease();
+    const auto paused = d.wait(d.store().pause(d.queue, true, d.now));
+    REQUIRE(paused);
+    CHECK(paused->name == d.queue);
+    CHECK(paused->settings == queue_settings{.paused = true});
+    CHECK(paused->counts == d.counts());
+    CHECK(paused->counts.queued == 1);
+    CHECK(paused->oldest == d.now);
+    d.now += 40'000; // the lease has ended
+    const queue_settings set{.max_jobs = 7, .lease_ms = 1'000};
+    const auto configured = d.wait(d.store().configure(d.queue, set, d.now));
+    REQUIRE(configured);
+    CHECK(configured->settings == set);
+    CHECK(configured->counts.queued == 2);
+    CHECK(configured->counts == d.counts());
+    d.queue = "new";
+    const auto made = d.wait(d.store().pause(d.queue, false, d.now));
+    REQUIRE(made);
+    CHECK(made->counts == queue_counts{});
+    CHECK_FALSE(made->oldest);
+}
+
 TEST_CASE("queues tell since when their oldest job is queued") {
     store_driver d(each_kind());
     const auto oldest = [&d] {
