@@ -168,7 +168,7 @@ void store::put_back(std::string queue, std::vector<std::string> leases, bool se
 rota::task<time_ms> store::pass_time(time_ms now) { return perform(operations::pass_time{now}); }
 
 rota::task<void> store::probe(time_ms now) {
-    rota::task<bool> probing = perform(operations::probe{now});
+    rota::task<bool> probing = perform(operations::probe{now, health_.is_full()});
     (void)co_await std::move(probing);
 }
 

@@ -65,6 +65,7 @@ void store_health::failed(store_fault kind, const char* why) noexcept {
     ++now_.errors.at(static_cast<std::size_t>(kind));
     ++failures_;
     window_failures_ += kind == store_fault::late ? 0 : 1;
+    full_ |= kind == store_fault::full;
     if (now_.up)
         go_down(why);
 }
@@ -98,6 +99,7 @@ void store_health::probed() noexcept {
     if (now_.up || many_fail)
         return;
     now_.up = true;
+    full_ = false;
     now_.reason.clear();
     const auto length =
         std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - down_since_);
@@ -113,6 +115,11 @@ store_state store_health::state() const {
 bool store_health::is_up() const noexcept {
     const std::lock_guard guard(lock_);
     return now_.up;
+}
+
+bool store_health::is_full() const noexcept {
+    const std::lock_guard guard(lock_);
+    return full_;
 }
 
 bool store_health::worked_since(clock::time_point then) const noexcept {

@@ -55,6 +55,8 @@ public:
 
     [[nodiscard]] store_state state() const;
     [[nodiscard]] bool is_up() const noexcept;
+    /// It is down, and a call has failed since then because the disk was full.
+    [[nodiscard]] bool is_full() const noexcept;
     /// Whether a call has proved since then that it can be used.
     [[nodiscard]] bool worked_since(clock::time_point then) const noexcept;
 
@@ -64,6 +66,7 @@ private:
 
     mutable std::mutex lock_; // guards what follows
     store_state now_;
+    bool full_ = false;
     clock::time_point worked_at_{};
     clock::time_point down_since_{};
     std::uint64_t failures_ = 0; // since it went down

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rota/io/context.hpp>
@@ -19,21 +20,24 @@ struct pg_conn;
 namespace jobs {
 
 /// The connection is not there, or no more. What was under way on it has been undone by the server,
-/// unless it had been asked to commit.
+/// unless it had been asked to commit. Of another kind if the server can be had.
 class connection_lost : public store_error {
 public:
-    explicit connection_lost(const std::string& why) : store_error(why, store_fault::unreachable) {}
+    explicit connection_lost(const std::string& why, store_fault kind = store_fault::unreachable)
+        : store_error(why, kind) {}
 };
 
 /// The server has refused a statement.
 class statement_refused : public store_error {
 public:
     statement_refused(const std::string& what, std::string code)
-        : store_error(what), code_(std::move(code)) {}
+        : store_error(what, code == disk_full ? store_fault::full : store_fault::failed),
+          code_(std::move(code)) {}
     /// The five characters of SQLSTATE.
     [[nodiscard]] const std::string& code() const noexcept { return code_; }
 
 private:
+    static constexpr std::string_view disk_full = "53100";
     std::string code_;
 };
 

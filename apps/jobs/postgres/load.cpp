@@ -1,6 +1,8 @@
 #include "load.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <random>
 #include <string_view>
 #include <utility>
 
@@ -9,6 +11,9 @@
 
 namespace jobs {
 namespace {
+
+/// Of a job, unless a server is set to take larger ones.
+constexpr std::size_t waste_bytes = 262'144;
 
 template <class T>
 std::vector<std::optional<std::string_view>> views(const T& texts) {
@@ -187,6 +192,23 @@ void postgres_load::ask_for_dead(const std::string& name, const dead_request& wh
     }
 }
 
+/// On a disk that was full only what takes up as much as a job can tells whether there is room: it
+/// is undone, and what it takes up is used again.
+void postgres_load::ask_to_add(bool room) {
+    over_.send(sql::add_nothing.name);
+    take_nothing();
+    if (!room)
+        return;
+    std::random_device seed; // what repeats itself is compressed
+    std::minstd_rand random(seed());
+    const std::int64_t id = -1 - static_cast<std::int64_t>(seed());
+    std::string payload(waste_bytes, '\0');
+    std::ranges::generate(payload, [&] { return static_cast<char>(random() & 0xff); });
+    over_.send(sql::add_waste.name,
+               postgres_values().add(id).add_bytes({std::string_view(payload)}));
+    take_nothing();
+}
+
 void postgres_load::ask_for_queues(const postgres_needs& needs) {
     const auto ask = [this](const sql::prepared& by, const postgres_values& values, bool counted) {
         over_.send(by.name, values);
@@ -233,6 +255,8 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
         over_.send(sql::next_due.name, postgres_values().add(needs.now));
         take_jobs();
     }
+    if (needs.to_add)
+        ask_to_add(needs.room);
     if (needs.ids != 0) {
         over_.send(sql::new_ids.name, postgres_values().add(std::uint64_t{needs.ids}));
         takers_.emplace_back([this](const postgres_result& r) { rows_.load_ids(r); });

@@ -39,6 +39,7 @@ private:
     void ask_for_dead(const std::string& name, const dead_request& what, time_ms now);
     void ask_for_purged(const std::string& name, const purge_progress& at);
     void ask_for_removed(const std::string& name);
+    void ask_to_add(bool room);
     void ask_for_queues(const postgres_needs& needs);
     void take_jobs(const std::map<std::string, std::string>* keys = nullptr);
     void take_nothing();

@@ -56,7 +56,10 @@ struct collector {
     void operator()(const op::extend& what) const { leases(what.queue, what.leases); }
     void operator()(const op::put_back& what) const { leases(what.queue, what.leases); }
     void operator()(const op::pass_time&) const { all.next_due = true; }
-    void operator()(const op::probe&) const {}
+    void operator()(const op::probe& what) const {
+        all.to_add = true;
+        all.room |= what.after_full;
+    }
     void operator()(const op::describe& what) const { looks(what.queue); }
     void operator()(const op::queues& what) const {
         if (std::ranges::find(all.pages, what.what) == all.pages.end())

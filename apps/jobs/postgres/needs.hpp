@@ -36,6 +36,8 @@ struct postgres_needs {
     std::size_t ids = 0;                    ///< for new jobs
     std::vector<queues_request> pages;      ///< of queues, each once
     bool next_due = false;
+    bool to_add = false; ///< nothing but that jobs could be added
+    bool room = false;   ///< for one job of the largest size, on the disk; with `to_add`
     time_ms now = 0;
 
     /// Adds what an operation needs. `limits` are the store's.

@@ -67,11 +67,11 @@ struct postgres_pool::outcome {
         try {
             std::rethrow_exception(error);
         } catch (const connection_lost& e) {
-            return {may_be_done ? what::unknown : what::lost, words(e.what())};
+            return {may_be_done ? what::unknown : what::lost, words(e.what()), e.kind()};
         } catch (const outcome_unknown& e) {
             return {what::unknown, words(e.what())};
         } catch (const store_error& e) {
-            return {several && !may_be_done ? what::apart : otherwise, words(e.what())};
+            return {several && !may_be_done ? what::apart : otherwise, words(e.what()), e.kind()};
         } catch (const rota::operation_cancelled&) {
             return {otherwise, words(closed)};
         } catch (const std::exception& e) {
@@ -87,17 +87,17 @@ struct postgres_pool::outcome {
             return nullptr;
         case what::unknown:
             return failure<outcome_unknown>(why);
-        case what::lost:
-            return failure(why, store_fault::unreachable);
         case what::failed:
+        case what::lost:
         case what::apart:
             break;
         }
-        return failure(why);
+        return failure(why, kind);
     }
 
     what how = what::done;
     std::string why{};
+    store_fault kind = store_fault::failed;
 };
 
 /// Of a routine, as long as it serves.
@@ -116,7 +116,7 @@ public:
         }
         at_.found_.notify();
         if (last)
-            at_.refuse_all(closed);
+            at_.refuse_all(closed, store_fault::failed);
     }
 
 private:
@@ -162,7 +162,7 @@ postgres_pool::~postgres_pool() {
         });
     }
     stop_routines();
-    refuse_all(closed);
+    refuse_all(closed, store_fault::failed);
 }
 
 void postgres_pool::stop_routines() noexcept {
@@ -182,7 +182,7 @@ bool postgres_pool::submit(store_step& what, std::exception_ptr& error) {
             return false;
         }
         if (!refusal_.empty()) {
-            error = failure(refusal_, store_fault::unreachable);
+            error = failure(refusal_, refused_as_);
             return false;
         }
         what.waits = {.until = std::chrono::steady_clock::now() + step_limit};
@@ -264,15 +264,15 @@ bool postgres_pool::waits_again(store_step& what, const outcome& of) const noexc
            !shutdown_.is_on() && now < waits.until - step_needs;
 }
 
-void postgres_pool::refuse_all(std::string_view why) noexcept {
+void postgres_pool::refuse_all(std::string_view why, store_fault kind) noexcept {
     step_line all;
     {
         const std::lock_guard guard(lock_);
-        for (step_line& kind : waiting_)
-            all.push_front(std::move(kind));
+        for (step_line& line : waiting_)
+            all.push_front(std::move(line));
     }
     while (!all.empty())
-        all.pop_front().done(failure(why, store_fault::unreachable));
+        all.pop_front().done(failure(why, kind));
 }
 
 // --- Connections ---
@@ -304,7 +304,7 @@ void postgres_pool::disconnected() noexcept {
 }
 
 /// False: that says nothing, since there was a connection after it began.
-bool postgres_pool::cannot_connect(const lane* by, std::string why) noexcept {
+bool postgres_pool::cannot_connect(const lane* by, std::string why, store_fault kind) noexcept {
     {
         const std::lock_guard guard(lock_);
         if (connected_ != 0) { // the others do what there is; else calls fail, which is told
@@ -317,8 +317,9 @@ bool postgres_pool::cannot_connect(const lane* by, std::string why) noexcept {
         if (by->outage != outage_)
             return false;
         refusal_ = words(why);
+        refused_as_ = kind;
     }
-    refuse_all(why);
+    refuse_all(why, kind);
     return true;
 }
 
@@ -385,7 +386,7 @@ rota::task<void> postgres_pool::serve(lane* by) {
             }
             if (of.how != outcome::what::done) {
                 by->over.close();
-                if (!cannot_connect(by, std::move(of.why)))
+                if (!cannot_connect(by, std::move(of.why), of.kind))
                     continue;
                 rota::sleep_awaiter sleep(self.home().now() + pause);
                 co_await sleep;

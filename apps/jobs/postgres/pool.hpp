@@ -79,8 +79,8 @@ private:
     void connected(const lane* by) noexcept;
     void disconnected() noexcept;
     void show_connected() noexcept;
-    [[nodiscard]] bool cannot_connect(const lane* by, std::string why) noexcept;
-    void refuse_all(std::string_view why) noexcept;
+    [[nodiscard]] bool cannot_connect(const lane* by, std::string why, store_fault kind) noexcept;
+    void refuse_all(std::string_view why, store_fault kind) noexcept;
 
     rota::io::context& on_;
     const std::string url_;
@@ -100,7 +100,8 @@ private:
     std::size_t serving_ = 0;                     // routines that have not ended
     const lane* leader_ = nullptr;                // while there is none, one of them tries
     std::string refusal_; // why there is no connection; empty: there is, or may be soon
-    std::string warned_;  // what the log has been told last
+    store_fault refused_as_ = store_fault::failed; // where there is a refusal
+    std::string warned_;                           // what the log has been told last
     bool ending_ = false;
     std::condition_variable calmer_; // nothing waits and nobody is busy
 

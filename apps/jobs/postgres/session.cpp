@@ -107,7 +107,7 @@ postgres_session::attempt(const step_line* steps, const postgres_needs* needs, b
     postgres_load loaded(over_);
     loaded.ask_for(*needs, !due_ended && looks_for_due(kind), crowded_);
     if (reading)
-        over_.send(sql::commit.name);
+        over_.send((needs->room ? sql::roll_back : sql::commit).name);
     rota::task<std::vector<postgres_result>> bringing = reading ? over_.sync() : over_.flush();
     const std::vector<postgres_result> results = co_await std::move(bringing);
     require_ok(results);
@@ -233,6 +233,7 @@ rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict
     verdict result = verdict::conflict;
     std::optional<statement_refused> refusal;
     std::string why;
+    store_fault kind = store_fault::unreachable;
     try {
         result = co_await std::move(transaction);
         if (result == verdict::done)
@@ -244,6 +245,7 @@ rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict
             result = verdict::conflict;
         } else if (needs_another_session(e.code())) {
             over_.close();
+            kind = e.kind();
         } else {
             refusal = e;
         }
@@ -267,7 +269,7 @@ rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict
                               why + ')');
     }
     if (!over_.is_open())
-        throw connection_lost(why);
+        throw connection_lost(why, kind);
     co_await over_.roll_back();
     if (refusal)
         throw statement_refused(*refusal);

@@ -17,6 +17,20 @@ namespace sql {
 
 const prepared begin{"begin", "BEGIN"};
 const prepared commit{"commit", "COMMIT"};
+const prepared roll_back{"roll_back", "ROLLBACK"};
+
+// The server looks whether it may be done, and whether changes are taken at all, before it finds
+// that there is nothing to do.
+const prepared add_nothing{
+    "add_nothing", "WITH new_keys AS (INSERT INTO rota_keys SELECT * FROM rota_keys WHERE false), "
+                   "new_counts AS (INSERT INTO rota_counts SELECT * FROM rota_counts WHERE false "
+                   "ON CONFLICT (queue, shard) DO UPDATE SET queued = excluded.queued) "
+                   "INSERT INTO rota_jobs SELECT * FROM rota_jobs WHERE false"};
+const prepared add_waste{
+    "add_waste",
+    "INSERT INTO rota_jobs (id, queue, added_at, since, due, queued_ms, in_progress_ms, attempts, "
+    "duplicates, state, rank, digest, key, payload) VALUES ($1::bigint, 0, 0, 0, 0, 0, 0, 0, 0, 3, "
+    "0, '', '', ($2::bytea[])[1])"};
 
 #define QUEUE "(SELECT number FROM rota_queues WHERE name = $1::text)"
 // Of jobs that are named. Unlike = it uses no index: of a plan that is made once for all queues
@@ -342,24 +356,18 @@ constexpr std::array settings{"SET lock_timeout = '10s'",
 } // namespace
 
 std::span<const sql::prepared* const> sql::statements() noexcept {
-    static constexpr std::array all{&begin,           &commit,           &any_due,
-                                    &lock_due,        &next_due,         &queues_named,
-                                    &queues_counted,  &queues_page,      &lock_queue,
-                                    &new_ids,         &lock_over,        &lock_leases,
-                                    &lock_id,         &lock_to_take,     &find_job,
-                                    &list_jobs,       &oldest_jobs,      &oldest_of_page,
-                                    &lock_purged,     &tokens_known,     &insert_jobs,
-                                    &update_jobs,     &delete_jobs,      &insert_tokens,
-                                    &trim_tokens,     &save_queue,       &add_counts,
-                                    &lock_schema,     &count_queues,     &lock_unused,
-                                    &lock_counts,     &still_unused,     &drop_tokens,
-                                    &drop_counts,     &drop_queue,       &make_queue,
-                                    &have_jobs,       &next_due_job,     &lock_dead,
-                                    &find_holders,    &lock_dead_named,  &find_holders_named,
-                                    &find_digest,     &find_dead_digest, &lock_counts_of,
-                                    &count_slice,     &lock_slice,       &count_tokens,
-                                    &hold_keys,       &free_keys,        &find_digests,
-                                    &count_duplicates};
+    static constexpr std::array all{
+        &begin,          &commit,           &any_due,        &roll_back,       &add_nothing,
+        &add_waste,      &lock_due,         &next_due,       &queues_named,    &queues_counted,
+        &queues_page,    &lock_queue,       &new_ids,        &lock_over,       &lock_leases,
+        &lock_id,        &lock_to_take,     &find_job,       &list_jobs,       &oldest_jobs,
+        &oldest_of_page, &lock_purged,      &tokens_known,   &insert_jobs,     &update_jobs,
+        &delete_jobs,    &insert_tokens,    &trim_tokens,    &save_queue,      &add_counts,
+        &lock_schema,    &count_queues,     &lock_unused,    &lock_counts,     &still_unused,
+        &drop_tokens,    &drop_counts,      &drop_queue,     &make_queue,      &have_jobs,
+        &next_due_job,   &lock_dead,        &find_holders,   &lock_dead_named, &find_holders_named,
+        &find_digest,    &find_dead_digest, &lock_counts_of, &count_slice,     &lock_slice,
+        &count_tokens,   &hold_keys,        &free_keys,      &find_digests,    &count_duplicates};
     return all;
 }
 

@@ -17,6 +17,9 @@ struct prepared {
 };
 extern const prepared begin;
 extern const prepared commit;
+extern const prepared roll_back;
+extern const prepared add_nothing; ///< refused where jobs cannot be added; writes nothing
+extern const prepared add_waste;   ///< a job $1 with payload $2 that no rule knows of
 // What reads jobs gives the columns of postgres_table::load(). Parameters: see the text.
 extern const prepared any_due;      ///< a job whose time is before $1
 extern const prepared lock_due;     ///< those of them that nobody else has in hand

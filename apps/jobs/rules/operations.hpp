@@ -60,9 +60,11 @@ struct pass_time {
     auto run(ledger& on) { return on.pass_time(now); }
 };
 
-/// Changes nothing: that the step can be done is the answer.
+/// Changes nothing: that the step can be done is the answer. `after_full`: the last that is known
+/// is that there was no room on the disk.
 struct probe {
     time_ms now;
+    bool after_full;
     bool run(ledger&) { return true; }
 };
 

@@ -42,6 +42,9 @@ struct use {
 const std::map<std::string_view, use> uses{
     {"begin", {nullptr}},
     {"commit", {nullptr}},
+    {"roll_back", {nullptr}},
+    {"add_nothing", {""}},
+    {"add_waste", {"-1, ARRAY['1'::bytea]"}},
     {"any_due", {"1800000000000"}},
     {"lock_due", {"1800000500000, 500", 1'600, 6'000}},
     {"next_due", {"1800000000000"}},
