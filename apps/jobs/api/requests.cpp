@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "jobs/rules/backoff.hpp"
@@ -291,12 +292,14 @@ dead_request read_dead_request(rota::json::value from, dead_action action) {
     if (const std::optional<rota::json::value> ids = from.member("ids")) {
         check_kind(*ids, rota::json::kind::array, "ids");
         result.ids.emplace();
+        std::unordered_set<std::uint64_t> named; // once, or slices would count it again
         ids->each_element([&](rota::json::value element) {
             check_kind(element, rota::json::kind::string, "ids");
             const std::optional<std::uint64_t> id = read_id(element.string());
             if (!id)
                 throw invalid("each of \"ids\" has to be the id of a job");
-            result.ids->push_back(*id);
+            if (named.insert(*id).second)
+                result.ids->push_back(*id);
         });
     }
     if (const std::optional<rota::json::value> before = from.member("before")) {

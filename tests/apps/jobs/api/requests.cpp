@@ -1,7 +1,9 @@
 #include "jobs/api/requests.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
@@ -218,4 +220,10 @@ TEST_CASE("idempotency tokens") {
     CHECK(read_token("abc", job).fingerprint != read_token("abc", {"k1", ""}).fingerprint);
     for (const std::string& field : {std::string(), std::string("a b"), std::string(256, 'x')})
         CHECK_THROWS_AS(read_token(field, job), problem);
+}
+
+TEST_CASE("a dead job that is named twice is meant once") {
+    const rota::json::document doc = parse(R"({"ids":["7","3","7","12","3"]})");
+    const dead_request what = read_dead_request(doc.root(), dead_action::revive);
+    CHECK(what.ids == std::vector<std::uint64_t>{7, 3, 12});
 }
