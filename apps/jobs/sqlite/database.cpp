@@ -57,8 +57,6 @@ CREATE INDEX jobs_dead ON jobs (queue, key, place) WHERE state = 3;
 
 constexpr std::uint64_t log_bytes_max = 4'194'304;
 
-constexpr const char* in_use = "the job store cannot be used";
-
 } // namespace
 
 // --- Statements ---
@@ -123,6 +121,10 @@ std::string_view sqlite_statement::text(int column) const noexcept {
 
 sqlite_database::sqlite_database(const std::string& path)
     : doing_("cannot open the job store " + path) {
+    std::error_code ignored;
+    const auto there = std::filesystem::status(path, ignored);
+    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+        fail("it is no regular file"); // the library would wait for a pipe, and write to a device
     sqlite3* opened = nullptr;
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     const int result = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);
@@ -130,7 +132,6 @@ sqlite_database::sqlite_database(const std::string& path)
     if (result != SQLITE_OK) {
         // The library tries again to read only, so that what it tells is that there is no file.
         const auto folder = ("." / std::filesystem::path(path)).parent_path();
-        std::error_code ignored;
         if (sqlite3_system_errno(handle()) == ENOENT && std::filesystem::exists(folder, ignored))
             fail("there can be no new file in its folder");
         fail();
@@ -143,7 +144,14 @@ sqlite_database::sqlite_database(const std::string& path)
     const std::size_t from = version(); // before the file is changed: it may be another program's
     set_up();
     migrate(from);
-    doing_ = in_use;
+}
+
+void sqlite_database::opened() { doing_ = "the job store cannot be used"; }
+
+bool sqlite_database::has_moved() noexcept {
+    int moved = 0;
+    sqlite3_file_control(handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
 }
 
 void sqlite_database::close::operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }

@@ -62,6 +62,10 @@ public:
     /// cannot be written, if another program has made it, or if a newer one of ours has changed it;
     /// the file is then as it was.
     explicit sqlite_database(const std::string& path);
+    /// What fails from now on is told without the path: clients may be told.
+    void opened();
+    /// Whether its path leads to another file by now, or to none.
+    [[nodiscard]] bool has_moved() noexcept;
 
     void execute(const char* sql);
     /// Writes as little as can be written, within a transaction.

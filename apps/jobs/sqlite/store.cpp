@@ -71,6 +71,7 @@ bool sqlite_store::submit(store_step& what, std::exception_ptr&) {
 }
 
 void sqlite_store::work() {
+    file_.opened();
     if (reserve_.keep()) {
         write_back_normally();
     } else {
@@ -111,7 +112,10 @@ void sqlite_store::do_all(steps all) noexcept {
 }
 
 void sqlite_store::do_together(steps all) noexcept {
-    if (!full_ && std::ranges::all_of(all, [this](const store_step* each) {
+    const bool adds = std::ranges::any_of(
+        all, [](const store_step* each) { return each->probes() || each->adds_bytes() != 0; });
+    if (!full_ && !(adds && file_.has_moved()) &&
+        std::ranges::all_of(all, [this](const store_step* each) {
             return each->adds_bytes() == 0 || reserve_.grow(needed_for(*each, file_.page_bytes()));
         })) {
         const outcome of = attempt(all);
@@ -138,6 +142,11 @@ void sqlite_store::do_together(steps all) noexcept {
 void sqlite_store::do_alone(store_step& one) noexcept {
     store_step* const all[] = {&one};
     const bool adds = one.adds_bytes() != 0;
+    if ((one.probes() || adds) && file_.has_moved()) { // what is added would be lost
+        answer(all, failed("the job store cannot be used: its file has been moved or deleted; jobs "
+                           "can be taken and finished"));
+        return;
+    }
     if ((one.probes() || adds) && !may_add(one)) {
         answer(all, failed("the job store cannot be used: the disk is full; jobs can be taken and "
                            "finished, and added again when there is room",

@@ -114,7 +114,7 @@ def test_what_was_asked_for_and_cannot_be_had(program, options, path):
     before = make_alien(alien)
     text.write_text("no database " * 1000)
     for where, why in ((Path("/nonexistent/jobs.db"), "No such file or directory"),
-                       (directory, "Is a directory"), (alien, "none of this program"),
+                       (directory, "no regular file"), (alien, "none of this program"),
                        (text, "file is not a database")):
         failed = run(program, "--store", f"sqlite:{where}", "--log-level", "error", *options)
         equal(failed.returncode, 1)

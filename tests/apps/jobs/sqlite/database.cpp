@@ -8,6 +8,7 @@
 
 #include <sys/fsuid.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,7 +131,11 @@ TEST_CASE("a path where no file can be is refused, with the reason") {
                ContainsSubstring("No such file or directory"));
     const std::string directory = folder.file("directory");
     fs::create_directory(directory);
-    CHECK_THAT(refusal(directory), ContainsSubstring("Is a directory"));
+    CHECK_THAT(refusal(directory), ContainsSubstring("no regular file"));
+    const std::string pipe = folder.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK_THAT(refusal(pipe), ContainsSubstring("no regular file"));
+    CHECK(std::distance(fs::directory_iterator(folder.file("")), {}) == 2); // and no journal
     CHECK_THAT(refusal(":memory:"), ContainsSubstring("write-ahead log"));
 }
 

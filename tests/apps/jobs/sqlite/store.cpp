@@ -1,5 +1,7 @@
 #include "jobs/sqlite/store.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -18,6 +20,7 @@
 
 using namespace jobs;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -73,6 +76,36 @@ TEST_CASE("a file is one store's alone") {
         CHECK_THROWS_WITH(sqlite_store(path), ContainsSubstring("another process uses it"));
     }
     CHECK_NOTHROW(sqlite_store(path));
+}
+
+TEST_CASE("a file that is damaged is refused by its name") {
+    const scratch_folder folder;
+    const std::string path = folder.file("jobs.db");
+    {
+        sqlite_store store(path);
+        rota::runtime runtime({.workers = 1});
+        REQUIRE(runtime.block_on(add_at_once(&store, 10)) == 10);
+    }
+    {
+        std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+        file.seekp(4'096); // behind the page that says what tables there are
+        file << std::string(std::filesystem::file_size(path) - 4'096, '\x55');
+    }
+    CHECK_THROWS_WITH(sqlite_store(path),
+                      StartsWith("cannot open the job store " + path + ": database"));
+}
+
+TEST_CASE("nothing is added to a file that is gone, and jobs of it can be finished") {
+    store_driver d("sqlite");
+    d.add("1");
+    const std::string moved = d.file() + "-moved";
+    std::filesystem::rename(d.file(), moved);
+    CHECK_THROWS_WITH(d.add("2"), ContainsSubstring("moved or deleted"));
+    CHECK_THROWS_WITH(d.wait(d.store().probe(d.now)), ContainsSubstring("moved or deleted"));
+    CHECK(d.ack({d.lease()}).acked == 1);
+    std::filesystem::rename(moved, d.file());
+    CHECK_NOTHROW(d.wait(d.store().probe(d.now)));
+    CHECK(d.add("2").outcome == add_outcome::added);
 }
 
 TEST_CASE("a disk that is full fails the step wholly, and the store goes on") {
