@@ -68,6 +68,7 @@ rota::http::router routes(service& served) {
             return [s, path, h, known = std::move(known)](request& req) {
                 path(req);
                 check_query(req, known);
+                check_fields(req);
                 return h(s, &req);
             };
         };

@@ -15,7 +15,7 @@ namespace {
 
 /// The media type of the content, without parameters, in lower case; empty if it is not said.
 std::string media_type(const request& req) {
-    std::string_view type = single_header(req, "Content-Type").value_or("");
+    std::string_view type = req.header("Content-Type").value_or("");
     type = type.substr(0, type.find(';'));
     while (type.ends_with(' ') || type.ends_with('\t'))
         type.remove_suffix(1);
@@ -62,6 +62,16 @@ void check_query(const request& req, std::span<const std::string_view> known) {
     }
 }
 
+void check_fields(const request& req) {
+    for (const std::string_view name : {"Content-Type", "Idempotency-Key", "Last-Event-ID"}) {
+        const auto is_named = [name](const rota::http::header_field& field) {
+            return rota::http::fields::iequals(field.name, name);
+        };
+        if (std::ranges::count_if(req.headers(), is_named) > 1)
+            throw problem(400, "invalid_request", std::string(name) + " is there twice");
+    }
+}
+
 watched_ptr open_queue(service& s, std::string_view name) {
     watched_ptr queue = s.open(name);
     if (!queue)
@@ -76,18 +86,6 @@ std::uint64_t job_id(const request& req) {
     if (!id)
         throw no_such_job();
     return *id;
-}
-
-std::optional<std::string_view> single_header(const request& req, std::string_view name) {
-    std::optional<std::string_view> found;
-    for (const rota::http::header_field field : req.headers()) {
-        if (!rota::http::fields::iequals(field.name, name))
-            continue;
-        if (found)
-            throw problem(400, "invalid_request", std::string(name) + " is there twice");
-        found = field.value;
-    }
-    return found;
 }
 
 std::optional<std::string> query(const request& req, std::string_view name) {

@@ -58,10 +58,6 @@ using rota::http::response;
 [[nodiscard]] task<response> list_state(service* s, request* req, job_state state);
 /// A parameter that is empty says nothing: a first page is often asked for with an empty cursor.
 [[nodiscard]] std::optional<std::string> query(const request& req, std::string_view name);
-/// A field of which a request has one: of two, clients and what is in between might not mean the
-/// same. Throws problem if it is there twice.
-[[nodiscard]] std::optional<std::string_view> single_header(const request& req,
-                                                            std::string_view name);
 
 /// Throws problem if the queue that the request is for can have no such name. What follows takes
 /// this, or check_job(), as done.
@@ -73,6 +69,9 @@ void check_job(const request& req);
 /// A parameter that is misspelt must not be ignored in silence. Throws problem for one that is not
 /// `known`, or that is there twice.
 void check_query(const request& req, std::span<const std::string_view> known);
+/// Of two fields of which a request has one, clients and what is in between might not mean the
+/// same. Throws problem if one is there twice.
+void check_fields(const request& req);
 /// As service::open(). Throws problem.
 [[nodiscard]] watched_ptr open_queue(service& s, std::string_view name);
 [[nodiscard]] bool has_lines(const request& req);

@@ -27,7 +27,7 @@ task<response> post_job(service* s, request* req) {
     std::vector<new_job> jobs(1, read_new_job(doc.root(), s->options()));
     std::string queue = queue_name(*req);
     std::optional<idempotency> token;
-    if (const auto field = single_header(*req, "Idempotency-Key"))
+    if (const auto field = req->header("Idempotency-Key"))
         token = read_token(*field, jobs.front());
     const std::string key = jobs.front().key;
     const std::vector<add_result> results =

@@ -167,8 +167,9 @@ task<response> show_events(service* s, request* req) {
     watched_ptr queue = open_queue(*s, queue_name(*req));
     std::uint64_t seen = queue->log.last();
     std::string first;
-    if (const auto last_id = single_header(*req, "Last-Event-ID")) {
-        const auto number = read_event_id(*last_id, s->epoch());
+    const std::string_view last_id = req->header("Last-Event-ID").value_or("");
+    if (!last_id.empty()) { // else there is none (WHATWG HTML, 9.2.4)
+        const auto number = read_event_id(last_id, s->epoch());
         if (number && *number <= seen) {
             seen = *number;
         } else { // of another run: all that there are follow, behind one word that some are missing

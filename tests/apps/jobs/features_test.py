@@ -218,6 +218,8 @@ def test_fields_that_are_there_twice(server):
     equal(add("Content-Type: application/json", "Content-Type: text/plain", what="take",
               body=b"{}"), twice)
     equal(add("Last-Event-ID: 1", "Last-Event-ID: 2", method="GET", what="events", body=b""), twice)
+    for what in ("pause", "purge", "dead/1/retry"):  # which read none of them
+        equal(add("Idempotency-Key: a", "Idempotency-Key: b", what=what, body=b""), twice, what)
     equal(queue.keys()[0], [])
     for fields in (("Content-Encoding: Identity",), ("Content-Encoding: identity, identity",),
                    ("Content-Encoding:",), ("Content-Encoding: identity", "content-encoding: ,")):
@@ -285,6 +287,9 @@ def test_events(server):
         with Events(server, queue, last_id) as events:
             equal(events.next()[0], "reset", last_id)
             equal([events.next()[0] for _ in range(500)], ["paused", "resumed"] * 250, last_id)
+    with Events(server, queue, "") as events:  # as if there were none
+        queue.add("z")
+        equal(events.next()[0], "added")
 
 
 def watched(server):
