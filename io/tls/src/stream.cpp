@@ -66,27 +66,36 @@ struct stream_parts {
         }
     }
 
-    /// `bytes` outlive it.
-    static task<void> write(state* s, std::string_view bytes, deadline until) {
+    static task<void> check(state* s) {
         const std::stop_token stop = co_await current_stop_token;
         if (stop.stop_requested())
             throw operation_cancelled();
         s->check_writable();
+    }
+
+    /// Waits for room once, then queues all. `bytes` outlive it.
+    static task<void> put(state* s, std::string_view bytes, deadline until) {
+        co_await s->room(until);
+        s->check_writable(); // a reader may have found it broken meanwhile
+        if (bytes.empty())
+            co_return;
+        std::string records;
+        records.reserve(s->tls.bytes_max(bytes.size()));
+        if (!s->tls.write(bytes, records)) {
+            s->failed = true;
+            s->throw_failure();
+        }
+        co_await s->pass(std::move(records));
+    }
+
+    /// `bytes` outlive it.
+    static task<void> write(state* s, std::string_view bytes, deadline until) {
+        co_await check(s);
         whole_or_cut all{s->cut, bytes};
         // In slices, so that what is queued stays in bounds however much there is to write.
         do {
-            co_await s->room(until);
-            s->check_writable(); // a reader may have found it broken meanwhile
             const std::string_view slice = all.rest.substr(0, slice_bytes);
-            if (!slice.empty()) {
-                std::string records;
-                records.reserve(s->tls.bytes_max(slice.size()));
-                if (!s->tls.write(slice, records)) {
-                    s->failed = true;
-                    s->throw_failure();
-                }
-                co_await s->pass(std::move(records));
-            }
+            co_await put(s, slice, until);
             all.begun = true;
             all.rest.remove_prefix(slice.size());
             if (!until)
@@ -94,8 +103,13 @@ struct stream_parts {
         } while (!all.rest.empty());
     }
 
+    /// Not in slices: of what the caller holds no part may be queued.
     static task<void> write_own(state* s, std::string bytes, deadline until) {
-        co_await write(s, bytes, until);
+        co_await check(s);
+        co_await put(s, bytes, until);
+        std::string().swap(bytes);
+        if (!until)
+            co_await s->room({});
     }
 
     static task<void> flush(state* s, deadline until) {

@@ -34,12 +34,16 @@ public:
     }
     /// Takes at most so many of the bytes that were written.
     std::string take(std::size_t most = std::numeric_limits<std::size_t>::max()) {
+        if (kept_)
+            return {};
         std::string bytes = written_.substr(0, most);
         written_.erase(0, bytes.size());
         taken_.notify();
         return bytes;
     }
     [[nodiscard]] std::size_t waiting() const noexcept { return written_.size(); }
+    /// The network takes nothing while it is set.
+    void keep(bool set = true) noexcept { kept_ = set; }
     void set_room(std::size_t bytes) noexcept { room_ = bytes; }
     /// From now on a write waits, with nothing written.
     void hold_writes() noexcept { held_ = true; }
@@ -145,6 +149,7 @@ private:
     std::string written_;
     std::size_t room_ = std::numeric_limits<std::size_t>::max();
     bool held_ = false;
+    bool kept_ = false;
     bool finished_ = false;
     bool aborted_ = false;
     bool write_ended_ = false;
@@ -152,16 +157,20 @@ private:
     auto_event taken_;
 };
 
-/// Moves what both have written, up to `piece` bytes at a time, until nothing is left. `run` lets
-/// the routines go on.
+/// Moves what both have written, up to `piece` bytes at a time, until nothing moves. `run` lets the
+/// routines go on.
 template <class Run>
 void carry(pipe_end& a, pipe_end& b, std::size_t piece, Run run) {
+    bool moves = true;
     run();
-    while (a.waiting() + b.waiting() != 0) {
-        b.deliver(a.take(piece));
+    while (moves) {
+        const std::string of_a = a.take(piece);
+        b.deliver(of_a);
         run();
-        a.deliver(b.take(piece));
+        const std::string of_b = b.take(piece);
+        a.deliver(of_b);
         run();
+        moves = !of_a.empty() || !of_b.empty();
     }
 }
 

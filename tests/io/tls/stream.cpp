@@ -268,6 +268,51 @@ TEST_CASE("what is written in part is cut off: nothing follows, and no close_not
     CHECK((received == pattern(200'000).substr(0, 65'536)));
 }
 
+TEST_CASE("of a string that the stream is given nothing is queued, or all of it") {
+    sides of;
+    const bool by_deadline = GENERATE(true, false);
+    both_ends ends(of.server, of.client, "b.test");
+    const auto late = [&](stream* s, std::string bytes) -> task<bool> {
+        const rota::io::deadline until = ends.scheduler.now() + 1s;
+        task<void> writing = s->write_owned(std::move(bytes), by_deadline ? until : std::nullopt);
+        try {
+            if (by_deadline)
+                co_await std::move(writing);
+            else
+                co_await rota::with_timeout(1s, std::move(writing));
+        } catch (const rota::timed_out&) {
+            co_return true;
+        }
+        co_return false;
+    };
+    const auto server = [&](stream* s) -> task<void> {
+        ends.server_pipe.set_room(1'000);
+        ends.server_pipe.keep();
+        bool was_late = co_await late(s, pattern(200'000)); // there was room
+        expect(was_late != by_deadline, "behind it there is none");
+        const std::size_t before = ends.server_pipe.waiting();
+        was_late = co_await late(s, pattern(300'000));
+        expect(was_late, "there is no room");
+        expect(ends.server_pipe.waiting() == before, "nothing was queued");
+        ends.server_pipe.keep(false);
+        co_await s->write("end");
+        s->shutdown_write();
+    };
+    std::string received;
+    const auto client = [&](stream* s) -> task<void> {
+        while (const auto more = co_await s->read())
+            received += *more;
+    };
+    ends.start(server, client);
+    for (int i = 0; i < 4; ++i) {
+        ends.carry();
+        ends.scheduler.advance(2s);
+    }
+    ends.carry();
+    CHECK_FALSE(ends.server_routine->error());
+    CHECK((received == pattern(200'000) + "end"));
+}
+
 TEST_CASE("a stop request before a write queues nothing") {
     sides of;
     both_ends ends(of.server, of.client, "b.test");
