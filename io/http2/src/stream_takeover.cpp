@@ -1,9 +1,11 @@
 #include "stream_takeover.hpp"
 
 #include <optional>
+#include <stop_token>
 #include <system_error>
 #include <utility>
 
+#include <rota/errors.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/fields.hpp>
 #include <rota/http/request.hpp>
@@ -66,6 +68,9 @@ void stream_takeover::check_writable() const {
 /// Of what does not fit nothing is queued before there is room, whatever the deadline.
 task<void> stream_takeover::put(stream_takeover* self, std::string bytes, io::deadline until) {
     request_stream& of = self->of_;
+    const std::stop_token stop = co_await current_stop_token;
+    if (stop.stop_requested())
+        throw operation_cancelled();
     self->check_writable();
     if (of.unsent() > kept_bytes_max)
         co_await of.wait_sent(kept_bytes_low, until);

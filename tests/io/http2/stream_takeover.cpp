@@ -139,6 +139,29 @@ TEST_CASE("http2: a taker that throws has its stream reset, unless all is told")
     CHECK(c.errors.size() == 2);
 }
 
+TEST_CASE("http2: a write behind a stop request queues nothing") {
+    bool cancelled = false;
+    router made;
+    made.connect([&](const request&) {
+        return response::tunnel([&](takeover& client) -> task<void> {
+            const auto write = [&client]() -> task<void> {
+                routine& self = co_await current_routine;
+                self.request_stop();
+                co_await client.write("never");
+            };
+            try {
+                co_await write();
+            } catch (const operation_cancelled&) {
+                cancelled = true;
+            }
+        });
+    });
+    http2_client c(std::move(made));
+    c.ask(1, tunnel_to("b:1"), false);
+    CHECK(cancelled);
+    CHECK(c.answers[1].content.empty());
+}
+
 TEST_CASE("http2: a flush of what another protocol has written has its deadline") {
     std::vector<std::string_view> ends;
     router made;
