@@ -23,6 +23,14 @@ bool is_of_no_target(char c) noexcept {
     return c == ' ' || c == '#' || static_cast<unsigned char>(c) >= 0x80;
 }
 
+/// `:protocol` is one value (RFC 8441 section 4), as an element of Upgrade is (RFC 9110 section
+/// 7.8): a list would be read as a choice.
+bool is_one_protocol(std::string_view value) noexcept {
+    const std::size_t slash = std::min(value.find('/'), value.size());
+    return syntax::is_token(value.substr(0, slash)) &&
+           (slash == value.size() || syntax::is_token(value.substr(slash + 1)));
+}
+
 } // namespace
 
 void request_fields::reset() noexcept {
@@ -111,6 +119,8 @@ void request_fields::add_pseudo(std::string_view name, std::string_view value) {
     else if (name == ":scheme" && !syntax::iequals(value, "http") &&
              !syntax::iequals(value, "https"))
         refuse(400, "neither http nor https");
+    if (name == ":protocol" && !is_one_protocol(value))
+        refuse(400, "malformed :protocol");
 }
 
 void request_fields::add_length(std::string_view value) {

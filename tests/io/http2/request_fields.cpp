@@ -139,6 +139,29 @@ TEST_CASE("http2: a request is for http or https, whatever it came by") {
     }
 }
 
+TEST_CASE("http2: :protocol is one, and no list") {
+    router made;
+    made.get("/up",
+             [] { return response::upgrade("echo", [](takeover&) -> task<void> { co_return; }); });
+    http2_client c(std::move(made));
+    std::uint32_t id = 1;
+    for (const auto& [protocol, status] :
+         {std::pair("echo", "200"), std::pair("Echo", "200"), std::pair("other, echo", "400"),
+          std::pair("echo,", "400"), std::pair("echo/", "400"), std::pair("echo/1/2", "400"),
+          std::pair("e cho", "400"), std::pair("echo/1", "501"), std::pair("other", "501")}) {
+        CAPTURE(protocol);
+        c.ask(id,
+              {{":method", "CONNECT"},
+               {":protocol", protocol},
+               {":scheme", "http"},
+               {":authority", "here"},
+               {":path", "/up"}},
+              false);
+        CHECK(c.answers[id].get(":status") == status);
+        id += 2;
+    }
+}
+
 TEST_CASE("http2: CONNECT has no content") {
     http2_client c(waits());
     const std::vector<field> plain{{":method", "CONNECT"}, {":authority", "b:1"}};
