@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -142,10 +141,8 @@ public:
     turn(const turn&) = delete;
     turn& operator=(const turn&) = delete;
 
-    [[nodiscard]] mutex::lock_awaiter
-    comes(std::source_location where = std::source_location::current()) const noexcept {
-        return of_.writing_->lock(where);
-    }
+    /// Waits for it. Throws timed_out.
+    [[nodiscard]] task<mutex::guard> comes(io::deadline until = {}) const;
 
 private:
     session& of_;

@@ -10,6 +10,7 @@
 #include <rota/blocking.hpp>
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
+#include <rota/with_timeout.hpp>
 
 #include "outbox_stream.hpp"
 #include "session.hpp"
@@ -49,6 +50,16 @@ bool session::try_frame(opcode op, std::string_view data) {
     return stream_.try_write({frame.data(), head.size + data.size()});
 }
 
+task<mutex::guard> session::turn::comes(io::deadline until) const {
+    const auto waits = [this] { return of_.writing_->lock(); };
+    if (until && of_.writers_ > 1) {
+        mutex::guard held = co_await with_deadline(*until, waits());
+        co_return held;
+    }
+    mutex::guard held = co_await waits();
+    co_return held;
+}
+
 task<void> session::send(opcode op, std::string_view data, io::deadline until) {
     refuse_if_closing();
     if (terms_.deflate && data.size() >= options_.deflate->bytes_min)
@@ -59,7 +70,7 @@ task<void> session::send(opcode op, std::string_view data, io::deadline until) {
 
 task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline until) {
     const turn mine(*this);
-    const mutex::guard held = co_await mine.comes();
+    const mutex::guard held = co_await mine.comes(until);
     refuse_if_closing();
     if (data.size() + head_room <= whole_bytes) {
         std::string frame = frame_of(op, data);
@@ -72,7 +83,7 @@ task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline 
 
 task<void> session::send_compressed(opcode op, std::string_view data, io::deadline until) {
     const turn mine(*this);
-    const mutex::guard held = co_await mine.comes();
+    const mutex::guard held = co_await mine.comes(until);
     refuse_if_closing();
     bool queued = false;
     // Nothing may refer to what the client has not got.
@@ -147,7 +158,7 @@ task<void> session::write_encoded(std::string_view frame, io::deadline until) {
     if (writers_ == 0 && !is_closing() && stream_.try_write(frame))
         co_return;
     const turn mine(*this);
-    const mutex::guard held = co_await mine.comes();
+    const mutex::guard held = co_await mine.comes(until);
     if (is_closing())
         co_return;
     if (frame.size() <= whole_bytes) {
