@@ -7,9 +7,11 @@
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
+#include <rota/when_any.hpp>
 #include <rota/yield.hpp>
 
 namespace rota::http::ws {
@@ -39,6 +41,7 @@ session::session(io::stream& over, const websocket_terms& terms, const websocket
 void session::heard() noexcept {
     heard_ = home_.turn_time();
     ping_out_ = false;
+    ping_owed_ = false;
     rested_ = false;
 }
 
@@ -129,31 +132,34 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
         reader_->forget_content();
     bool looks = false; // at what is due, before it goes on: bytes have come that show nothing
     while (!over_) {
-        task<void> then;
         if (!whole && has_piece())
             co_return show(false);
-        if (close_came_) {
-            then = answer_close(); // which was given up
+        task<void> then = due_already(until);
+        if (then.valid()) {
+            // at once
         } else if (!looks && !stream_.buffered().empty()) {
             const message_reader::found what = take();
             if (what == message_reader::found::message && !close_sent_)
                 co_return show(true);
-            then = behind_bytes(what);
+            then = behind_bytes(what, until);
             looks = true;
         } else if (draining_.stop_requested() && !close_sent_) {
-            then = say_close(close_code::going_away, "the server is about to end");
+            then = say_close(close_code::going_away, "the server is about to end", until);
         } else if (std::exchange(looks, false)) {
             look(until);
         } else {
             const time_point due = next_time();
+            const time_point limit = until ? std::min(*until, due) : due;
             woke by = woke::data;
-            {
-                arrival more(*this, until ? std::min(*until, due) : due);
+            if (owes()) {
+                by = co_await arrive_or_pay(limit);
+            } else {
+                arrival more(*this, limit);
                 by = co_await more;
             }
             if (by == woke::time && until && *until <= due)
                 throw timed_out();
-            then = behind_wait(by, due);
+            behind_wait(by, due);
         }
         if (then.valid())
             co_await std::move(then);
@@ -161,6 +167,27 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
     if (reader_)
         reader_->release();
     co_return std::nullopt;
+}
+
+task<session::woke> session::arrive(time_point limit) {
+    arrival more(*this, limit);
+    co_return co_await more;
+}
+
+/// As an arrival, with what is owed beside it: what comes first. Neither loses what the other ends.
+task<session::woke> session::arrive_or_pay(time_point limit) {
+    task<woke> more = arrive(limit);
+    task<void> paying = pay({});
+    const std::variant<woke, std::monostate> first =
+        co_await when_any(std::move(more), std::move(paying));
+    co_return first.index() == 0 ? std::get<0>(first) : woke::data;
+}
+
+/// A goodbye that was given up; empty: there is none.
+task<void> session::due_already(io::deadline until) {
+    if (close_came_)
+        return answer_close(until);
+    return failed_.code != 0 ? fail(failed_, until) : task<void>();
 }
 
 /// Whether there is something of a message that the user has not seen.
@@ -179,23 +206,22 @@ void session::look(io::deadline until) {
 }
 
 /// What is to be done where the user does not; empty: nothing.
-task<void> session::behind_bytes(message_reader::found what) {
+task<void> session::behind_bytes(message_reader::found what, io::deadline until) {
     if (what == message_reader::found::control)
-        return answer_control();
+        return answer_control(until);
     if (what == message_reader::found::failed)
-        return fail(reader_->fault());
+        return fail(reader_->fault(), until);
     if (close_sent_) // what comes behind our goodbye is dropped
         reader_->forget_content();
     return what == message_reader::found::busy || close_sent_ ? give_way() : task<void>();
 }
 
 /// The same behind a wait that has ended so.
-task<void> session::behind_wait(woke by, time_point due) {
+void session::behind_wait(woke by, time_point due) {
     if (by == woke::time)
-        return time_is_up(due);
-    if (by == woke::ended || by == woke::gone)
+        time_is_up(due);
+    else if (by == woke::ended || by == woke::gone)
         gone();
-    return {};
 }
 
 /// When something is due if nothing comes.
@@ -203,25 +229,25 @@ session::time_point session::next_time() const noexcept {
     time_point next = time_point::max();
     if (close_sent_ || ping_out_)
         next = answer_by_;
-    else if (options_.ping_after.count() != 0)
+    else if (!ping_owed_ && options_.ping_after.count() != 0)
         next = heard_ + options_.ping_after;
     return rested_ ? next : std::min(next, heard_ + options_.rest_after);
 }
 
 /// Nothing came until `due`, which next_time() has said.
-task<void> session::time_is_up(time_point due) {
+void session::time_is_up(time_point due) {
     if (!rested_ && due >= heard_ + options_.rest_after) {
         rest();
     } else if (close_sent_) {
         if (due >= answer_by_) // it may have been sent meanwhile
             end(close_code::abnormal, "");
     } else if (ping_out_) {
-        abort();
+        if (due >= answer_by_) // the same
+            abort();
     } else {
-        co_await control(opcode::ping, std::string());
-        ping_out_ = true;
-        if (!close_sent_) // meanwhile
-            answer_by_ = home_.now() + options_.gone_after;
+        ping_owed_ = true; // and gone_after begins once it is written
+        if (writers_ == 0)
+            static_cast<void>(settle());
     }
 }
 
@@ -236,18 +262,25 @@ void session::rest() {
     stream_.rest();
 }
 
-task<void> session::answer_control() {
+task<void> session::answer_control(io::deadline until) {
     if (reader_->control_op() == opcode::close)
-        return answer_close();
-    if (reader_->control_op() == opcode::ping && !close_sent_)
-        return control(opcode::pong, std::string(reader_->control()));
+        return answer_close(until);
+    if (reader_->control_op() == opcode::ping && !close_sent_) {
+        const bool again = pong_ != nullptr;
+        pong_.reset(); // RFC 6455 section 5.5.3: the newest is enough
+        if (!try_frame(opcode::pong, reader_->control())) {
+            pong_ = std::make_unique<std::string>(reader_->control());
+            if (again && writers_ == 0) // it asks, and takes no answer: so it is not read
+                return pay(until);
+        }
+    }
     if (reader_->control_op() == opcode::pong && asked_)
         rest();        // it has shown that the client is there, and has no more to say
     return give_way(); // nothing else would, behind any number of them
 }
 
 /// RFC 6455 section 5.5.1: it is answered with its own code, and the end.
-task<void> session::answer_close() {
+task<void> session::answer_close(io::deadline until) {
     const std::string_view payload = reader_->control();
     std::uint16_t code = 0;
     if (payload.size() >= 2) {
@@ -258,15 +291,19 @@ task<void> session::answer_close() {
     utf8_check text;
     if (payload.size() == 1 || (code != 0 && !may_be_sent(code)) ||
         (payload.size() >= 2 && code == 0)) {
-        co_await fail({close_code::protocol_error, "a close frame with a code that is none"});
+        const ws::close_reason why{close_code::protocol_error,
+                                   "a close frame with a code that is none"};
+        co_await fail(why, until);
     } else if (!text.take(reason) || !text.complete()) {
-        co_await fail({close_code::invalid_data, "a close frame with words that are not UTF-8"});
+        const ws::close_reason why{close_code::invalid_data,
+                                   "a close frame with words that are not UTF-8"};
+        co_await fail(why, until);
     } else {
         close_came_ = true;
         if (!close_sent_) {
             close_code_ = code != 0 ? code : close_code::none;
             close_reason_ = reason;
-            co_await say_close(code, std::string());
+            co_await say_close(code, std::string(), until);
         }
         told_ = !over_;
         over_ = true;
@@ -274,8 +311,9 @@ task<void> session::answer_close() {
 }
 
 /// RFC 6455 section 7.1.7: nothing of what follows is read.
-task<void> session::fail(ws::close_reason why) {
-    co_await say_close(why.code, why.why);
+task<void> session::fail(ws::close_reason why, io::deadline until) {
+    failed_ = why;
+    co_await say_close(why.code, why.why, until);
     over_ = true;
 }
 

@@ -28,7 +28,9 @@ namespace rota::http::ws {
 /// What a message needs to be read or written exists while the client says something, and until it
 /// has been silent for a while. Reading answers control frames and keeps the times: nothing runs
 /// beside it. Frames are written one at a time and whole: without waiting where nobody writes and
-/// the stream has room, else in turn. The closing handshake (RFC 6455 section 7.1): behind a close
+/// the stream has room, else in turn. Reading goes on while a pong or a ping waits for that: it is
+/// owed, one of each at most, and goes before what whoever has the turn writes. The closing
+/// handshake (RFC 6455 section 7.1): behind a close
 /// frame nothing is written, and what comes is dropped until the peer's, its end, or close_within.
 /// `over` is where nothing more is read: then read() has nothing to give. Belongs to its worker.
 class session {
@@ -68,12 +70,15 @@ private:
     // -- reading
     class arrival;
     [[nodiscard]] time_point next_time() const noexcept;
-    task<void> time_is_up(time_point now);
-    [[nodiscard]] task<void> behind_bytes(message_reader::found what);
-    [[nodiscard]] task<void> behind_wait(woke by, time_point due);
-    [[nodiscard]] task<void> answer_control();
-    task<void> answer_close();
-    task<void> fail(ws::close_reason why);
+    [[nodiscard]] task<woke> arrive_or_pay(time_point limit);
+    [[nodiscard]] task<woke> arrive(time_point limit);
+    void time_is_up(time_point due);
+    [[nodiscard]] task<void> due_already(io::deadline until);
+    [[nodiscard]] task<void> behind_bytes(message_reader::found what, io::deadline until);
+    void behind_wait(woke by, time_point due);
+    [[nodiscard]] task<void> answer_control(io::deadline until);
+    task<void> answer_close(io::deadline until);
+    task<void> fail(ws::close_reason why, io::deadline until);
     [[nodiscard]] message_reader& reader();
     [[nodiscard]] message_reader::found take();
     [[nodiscard]] bool has_piece() const noexcept;
@@ -86,13 +91,18 @@ private:
     class turn;
     void refuse_if_closing() const;
     [[nodiscard]] deflater& compressor();
+    [[nodiscard]] bool put_frame(opcode op, std::string_view data);
     [[nodiscard]] bool try_frame(opcode op, std::string_view data);
+    [[nodiscard]] bool owes() const noexcept { return (pong_ || ping_owed_) && !is_closing(); }
+    [[nodiscard]] bool settle();
+    [[nodiscard]] task<void> pay(io::deadline until);
+    void pinged() noexcept;
     task<void> send_in_turn(opcode op, std::string_view data, io::deadline until);
     task<void> send_compressed(opcode op, std::string_view data, io::deadline until);
     task<void> compress(std::string_view data, std::string* to);
     task<void> write_frame(std::string frame, std::string_view rest, io::deadline until);
     task<void> control(opcode op, std::string payload);
-    task<void> say_close(std::uint16_t code, std::string reason);
+    task<void> say_close(std::uint16_t code, std::string reason, io::deadline until = {});
     void end(std::uint16_t code, std::string_view reason);
     void gone() noexcept;
 
@@ -118,12 +128,15 @@ private:
     std::unique_ptr<deflater> deflater_; // or none: it has nothing to refer to
     std::unique_ptr<mutex> writing_;     // while there are writers, and until it rests
     std::uint32_t writers_ = 0;          // that hold it or wait for it
+    std::unique_ptr<std::string> pong_;  // that is owed, or none: to the newest ping
+    bool ping_owed_ = false;             // and not out
 
     // -- the end
     bool close_sent_ = false;
     bool close_came_ = false; // and is what the reader has read last
     bool over_ = false;
-    bool told_ = false; // by a close frame of either side
+    bool told_ = false;       // by a close frame of either side
+    ws::close_reason failed_; // what the peer is told of it, or code 0
     std::uint16_t close_code_ = 0;
     std::string close_reason_;
 };
@@ -141,7 +154,7 @@ public:
     turn(const turn&) = delete;
     turn& operator=(const turn&) = delete;
 
-    /// Waits for it. Throws timed_out.
+    /// Waits for it; what is owed goes first, if there is room. Throws timed_out.
     [[nodiscard]] task<mutex::guard> comes(io::deadline until = {}) const;
 
 private:

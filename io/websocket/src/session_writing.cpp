@@ -38,10 +38,8 @@ void session::refuse_if_closing() const {
         throw std::system_error(EPIPE, std::system_category(), "websocket: it is closing");
 }
 
-/// Queues a small frame if that needs no waiting.
-bool session::try_frame(opcode op, std::string_view data) {
-    if (writers_ != 0 || over_ || data.size() > copied_bytes)
-        return false;
+/// Queues a small frame if there is room. Whoever has the turn may, or any while nobody writes.
+bool session::put_frame(opcode op, std::string_view data) {
     std::array<char, head_room + copied_bytes> frame; // NOLINT(*-member-init): written first
     const written_head head = write_head(op, false, data.size());
     std::memcpy(frame.data(), head.bytes.data(), head.bytes.size());
@@ -50,15 +48,70 @@ bool session::try_frame(opcode op, std::string_view data) {
     return stream_.try_write({frame.data(), head.size + data.size()});
 }
 
+/// The same where nobody writes.
+bool session::try_frame(opcode op, std::string_view data) {
+    return writers_ == 0 && !over_ && data.size() <= copied_bytes && settle() &&
+           put_frame(op, data);
+}
+
+// --- Turns, and what is owed ---
+
+/// As put_frame(), of what is owed: true if nothing is left of it.
+bool session::settle() {
+    if (!owes())
+        return true;
+    if (pong_ && !put_frame(opcode::pong, *pong_))
+        return false;
+    pong_.reset();
+    if (ping_owed_ && !put_frame(opcode::ping, {}))
+        return false;
+    pinged();
+    return true;
+}
+
+void session::pinged() noexcept {
+    if (!std::exchange(ping_owed_, false))
+        return;
+    ping_out_ = true;
+    answer_by_ = home_.now() + options_.gone_after;
+}
+
+/// Waits until what is owed can be written, and writes it. What is given up stays owed.
+task<void> session::pay(io::deadline until) {
+    const turn mine(*this);
+    const mutex::guard held = co_await mine.comes(until);
+    // With a deadline nothing is queued before there is room, so never by a wait that is given up.
+    const io::deadline limit = until.value_or(time_point::max());
+    try {
+        if (owes() && pong_) {
+            std::string frame = frame_of(opcode::pong, *pong_);
+            co_await write_frame(std::move(frame), {}, limit);
+            pong_.reset();
+        }
+        if (owes()) {
+            std::string frame = frame_of(opcode::ping, {});
+            co_await write_frame(std::move(frame), {}, limit);
+            pinged();
+        }
+    } catch (const std::system_error&) {
+        if (!over_) // it is the caller's time that is up
+            throw;
+    }
+}
+
 task<mutex::guard> session::turn::comes(io::deadline until) const {
     const auto waits = [this] { return of_.writing_->lock(); };
     if (until && of_.writers_ > 1) {
         mutex::guard held = co_await with_deadline(*until, waits());
+        static_cast<void>(of_.settle());
         co_return held;
     }
     mutex::guard held = co_await waits();
+    static_cast<void>(of_.settle());
     co_return held;
 }
+
+// --- Frames ---
 
 task<void> session::send(opcode op, std::string_view data, io::deadline until) {
     refuse_if_closing();
@@ -155,7 +208,7 @@ task<void> session::write_frame(std::string frame, std::string_view rest, io::de
 }
 
 task<void> session::write_encoded(std::string_view frame, io::deadline until) {
-    if (writers_ == 0 && !is_closing() && stream_.try_write(frame))
+    if (writers_ == 0 && !is_closing() && settle() && stream_.try_write(frame))
         co_return;
     const turn mine(*this);
     const mutex::guard held = co_await mine.comes(until);
@@ -202,14 +255,22 @@ task<void> session::close(std::uint16_t code, std::string reason) {
         co_await say_close(code, std::move(reason));
 }
 
-/// Sends the close frame, once; behind it nothing is written.
-task<void> session::say_close(std::uint16_t code, std::string reason) {
+/// Sends the close frame, once; behind it nothing is written. Throws timed_out; what is given up
+/// has not been said.
+task<void> session::say_close(std::uint16_t code, std::string reason, io::deadline until) {
     if (close_sent_)
         co_return;
     const turn mine(*this);
-    const mutex::guard held = co_await mine.comes();
+    const mutex::guard held = co_await mine.comes(until);
     if (is_closing())
         co_return;
+    std::string frame = frame_of(opcode::close, close_payload(code, reason));
+    try {
+        co_await write_frame(std::move(frame), {}, until.value_or(time_point::max()));
+    } catch (const std::system_error&) {
+        if (!over_) // it is the caller's time that is up
+            throw;
+    }
     close_sent_ = true;
     answer_by_ = home_.now() + options_.close_within;
     if (reading_) // it waits for another time
@@ -217,11 +278,6 @@ task<void> session::say_close(std::uint16_t code, std::string reason) {
     if (close_code_ == 0) {
         close_code_ = code != 0 ? code : close_code::none;
         close_reason_ = reason;
-    }
-    std::string frame = frame_of(opcode::close, close_payload(code, reason));
-    try {
-        co_await write_frame(std::move(frame), {}, {});
-    } catch (const std::system_error&) { // noted
     }
 }
 

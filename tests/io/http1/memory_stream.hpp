@@ -115,14 +115,13 @@ public:
     }
 
     task<void> write(std::string_view bytes, io::deadline until = {}) override {
+        if (until)
+            co_await room(until);
         check_writable();
         ++writes_;
         written_.append(bytes);
-        while (written_.size() > room_) {
-            check_writable();
-            awaiter wait(*this, &memory_stream::writer_, until);
-            co_await wait;
-        }
+        if (!until)
+            co_await room({});
     }
     task<void> write_owned(std::string bytes, io::deadline until = {}) override {
         co_await write(std::string_view(bytes), until);
@@ -154,6 +153,14 @@ public:
     }
 
 private:
+    task<void> room(io::deadline until) {
+        while (written_.size() > room_) {
+            check_writable();
+            awaiter wait(*this, &memory_stream::writer_, until);
+            co_await wait;
+        }
+    }
+
     /// A wait for the test, or for a deadline.
     class awaiter final : public owner_wait {
     public:

@@ -38,6 +38,7 @@ TEST_CASE("a client's close that a read was given up at is answered by the next 
     bool given_up = false;
     bool ended = false;
     const websocket_handler serve = [&](websocket ws) -> task<void> {
+        co_await ws.send_text("first", std::chrono::steady_clock::time_point::max());
         try {
             co_await with_timeout(1s, ws.read());
         } catch (const timed_out&) {
@@ -53,6 +54,9 @@ TEST_CASE("a client's close that a read was given up at is answered by the next 
     scheduler.run();
     scheduler.advance(1s);
     CHECK(given_up);
+    CHECK_FALSE(ended);
+    CHECK(over.receive() == ws::test::answer(1, "first"));
+    scheduler.run();
     CHECK(ended);
     CHECK(one->state() == routine_state::stopped);
     CHECK(one->error() == nullptr);
@@ -114,6 +118,42 @@ task<bool> is_late(websocket ws, const std::string* data, std::chrono::milliseco
     co_return false;
 }
 
+/// Reads until the end; each message and each limit of a second that has passed is noted.
+task<void> note(websocket ws, std::string* noted) {
+    for (;;) {
+        bool late = false;
+        try {
+            const auto message = co_await ws.read(in(1s));
+            if (!message)
+                co_return;
+            noted->append(message->data);
+        } catch (const timed_out&) {
+            late = true;
+        }
+        if (late)
+            noted->append("-");
+    }
+}
+
+/// As note(), while another routine sends a message that finds no room.
+websocket_handler notes_beside(const std::string& message, std::string& noted) {
+    return [&](websocket ws) -> task<void> {
+        const auto body = [&](task_group& children) -> task<void> {
+            children.spawn([&]() -> task<void> { co_await ws.send_binary(message); });
+            co_await note(ws, &noted);
+        };
+        co_await with_task_group(body);
+    };
+}
+
+/// As note(), behind a message that leaves no room.
+websocket_handler notes_behind(const std::string& message, std::string& noted) {
+    return [&](websocket ws) -> task<void> {
+        co_await ws.send_binary(message, in(1h));
+        co_await note(ws, &noted);
+    };
+}
+
 TEST_CASE("a message whose turn does not come in time is not sent, and nothing is over") {
     const std::string first = hard_to_compress(1'000);
     const std::string second(GENERATE(1, 1'000, 100'000), 'b');
@@ -140,6 +180,107 @@ TEST_CASE("a message whose turn does not come in time is not sent, and nothing i
     if (!deflate)
         CHECK(received == ws::test::answer(2, first));
     CHECK(it.receive() == ws::test::answer_close(1000));
+}
+
+TEST_CASE("reading goes on while a pong has no turn, and the newest one is sent") {
+    const std::string message(GENERATE(1'000, 100'000), 'a');
+    std::string noted;
+    narrow it(notes_beside(message, noted));
+    it.send(ws::test::frame("1", {.op = 9}));
+    it.send(ws::test::frame("2", {.op = 9}) + ws::test::frame("hi"));
+    CHECK(noted == "hi");
+    it.scheduler.advance(1s);
+    CHECK(noted == "hi-");
+    it.send(ws::test::frame("3", {.op = 9}) + ws::test::frame("ho"));
+    CHECK(noted == "hi-ho");
+    std::string received = it.receive();
+    received += it.receive();
+    received += it.receive();
+    CHECK(received == ws::test::answer(2, message) + ws::test::answer(10, "3"));
+}
+
+TEST_CASE("a pong waits for room, but nothing else for it") {
+    const std::string message(1'000, 'a');
+    std::string noted;
+    narrow it(notes_behind(message, noted));
+    it.send(ws::test::frame("1", {.op = 9}) + ws::test::frame("hi"));
+    it.scheduler.advance(1s);
+    CHECK(noted == "hi-");
+    CHECK(it.receive() == ws::test::answer(2, message));
+    CHECK(it.receive() == ws::test::answer(10, "1"));
+    it.send(ws::test::close_frame(1000));
+    CHECK(it.receive() == ws::test::answer_close(1000));
+    CHECK(it.one->state() == routine_state::stopped);
+}
+
+TEST_CASE("a client that asks and asks, and takes no answer, is not read") {
+    const std::string message(1'000, 'a');
+    std::string noted;
+    narrow it(notes_behind(message, noted));
+    it.send(ws::test::frame("1", {.op = 9}) + ws::test::frame("hi"));
+    it.send(ws::test::frame("2", {.op = 9}) + ws::test::frame("ho"));
+    CHECK(noted == "hi");
+    it.scheduler.advance(1s);
+    CHECK(noted == "hi-ho"); // a read that was given up goes on with what is behind it
+    CHECK(it.receive() == ws::test::answer(2, message));
+    CHECK(it.receive() == ws::test::answer(10, "2"));
+}
+
+TEST_CASE("a pong that is owed goes before the next message, though nobody reads") {
+    const std::string message(1'000, 'a');
+    narrow it([&](websocket ws) -> task<void> {
+        co_await ws.send_binary(message, in(1h));
+        bool late = false;
+        try {
+            (void)co_await ws.read(in(1s));
+        } catch (const timed_out&) {
+            late = true;
+        }
+        CHECK(late);
+        co_await sleep_for(1s);
+        co_await ws.send_text("next");
+    });
+    it.send(ws::test::frame("1", {.op = 9}));
+    it.scheduler.advance(1s);
+    CHECK(it.receive() == ws::test::answer(2, message));
+    CHECK(it.receive().empty());
+    it.scheduler.advance(1s);
+    CHECK(it.receive() ==
+          ws::test::answer(10, "1") + ws::test::answer(1, "next") + ws::test::answer_close(1000));
+}
+
+TEST_CASE("a client has gone_after from when the ping is written, and is heard meanwhile") {
+    const std::string message(1'000, 'a');
+    std::string noted;
+    narrow it(GENERATE(true, false) ? notes_beside(message, noted) : notes_behind(message, noted));
+    it.scheduler.advance(100s);
+    CHECK(noted.size() == 100);
+    it.send(ws::test::frame("x"));
+    CHECK(noted.ends_with("x"));
+    it.scheduler.advance(30s);
+    CHECK(it.receive() == ws::test::answer(2, message));
+    CHECK(it.receive() == ws::test::answer(9, ""));
+    it.scheduler.advance(29s);
+    CHECK_FALSE(it.over.aborted());
+    it.scheduler.advance(1s);
+    CHECK(it.over.aborted());
+}
+
+TEST_CASE("a goodbye that finds no room in time is said by the next read") {
+    const std::string message(1'000, 'a');
+    const auto& [bytes, code] = GENERATE(std::pair(ws::test::close_frame(4001), 4001U),
+                                         std::pair(ws::test::close_frame(999), 1002U),
+                                         std::pair(ws::test::frame("", {.masked = false}), 1002U));
+    std::string noted;
+    narrow it(notes_behind(message, noted));
+    it.send(bytes);
+    it.scheduler.advance(2s);
+    CHECK(noted == "--");
+    CHECK(it.receive() == ws::test::answer(2, message));
+    const std::string goodbye = it.receive();
+    CHECK(goodbye.substr(2, 2) == ws::test::answer_close(code).substr(2));
+    CHECK(it.one->state() == routine_state::stopped);
+    CHECK(it.one->error() == nullptr);
 }
 
 } // namespace
