@@ -19,7 +19,7 @@ namespace rota::http::ws {
 namespace {
 
 constexpr std::size_t copied_bytes = 2'048; // by way of the stack
-constexpr std::size_t whole_bytes = 65'536; // a stream takes so much in one piece, or nothing
+constexpr std::size_t whole_bytes = 65'536; // of a message: it is copied, to be sent whole
 constexpr std::size_t head_room = 10;
 
 std::string frame_of(opcode op, std::string_view data) {
@@ -125,7 +125,7 @@ task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline 
     const turn mine(*this);
     const mutex::guard held = co_await mine.comes(until);
     refuse_if_closing();
-    if (data.size() + head_room <= whole_bytes) {
+    if (data.size() <= whole_bytes) {
         std::string frame = frame_of(op, data);
         co_await write_frame(std::move(frame), {}, until);
     } else {
@@ -183,7 +183,7 @@ task<void> session::compress(std::string_view data, std::string* to) {
 /// The holder of `writing_`: queues `frame` and `rest` behind it. If there is a rest, and it is
 /// given up, the peer may have a part of the frame, and is reset.
 task<void> session::write_frame(std::string frame, std::string_view rest, io::deadline until) {
-    bool cut = !rest.empty(); // a wait that is cancelled may have queued the first part
+    bool cut = false;
     struct aborting {
         session& of;
         const bool& if_set;
@@ -193,9 +193,14 @@ task<void> session::write_frame(std::string frame, std::string_view rest, io::de
         }
     } const at_end{*this, cut};
     try {
-        co_await stream_.write_owned(std::move(frame), until);
-        if (!rest.empty())
-            co_await stream_.write(rest, until);
+        if (rest.empty()) {
+            co_await stream_.write_owned(std::move(frame), until);
+            co_return;
+        }
+        // A deadline is a wait before it is queued, so this one is whole or not begun.
+        co_await stream_.write_owned(std::move(frame), until.value_or(time_point::max()));
+        cut = true;
+        co_await stream_.write(rest, until);
         cut = false;
     } catch (const timed_out&) { // by the caller's limit, or by the server's: then it is reset
         if (!until || home_.now() < *until)
@@ -214,7 +219,7 @@ task<void> session::write_encoded(std::string_view frame, io::deadline until) {
     const mutex::guard held = co_await mine.comes(until);
     if (is_closing())
         co_return;
-    if (frame.size() <= whole_bytes) {
+    if (frame.size() <= whole_bytes + head_room) {
         co_await write_frame(std::string(frame), {}, until);
     } else {
         std::string head(frame.substr(0, head_room));

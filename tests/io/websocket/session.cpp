@@ -182,6 +182,21 @@ TEST_CASE("a message whose turn does not come in time is not sent, and nothing i
     CHECK(it.receive() == ws::test::answer_close(1000));
 }
 
+TEST_CASE("a message that finds no room in time is not begun, whatever its size") {
+    const std::string first(1'000, 'a');
+    const std::string second(GENERATE(65'526, 65'527, 65'536, 65'537), 'b');
+    bool late = false;
+    narrow it([&](websocket ws) -> task<void> {
+        co_await ws.send_binary(first, in(1h));
+        late = co_await is_late(ws, &second, 1s);
+        co_await ws.send_text("goes on");
+    });
+    it.scheduler.advance(1s);
+    CHECK(late);
+    CHECK(it.receive() == ws::test::answer(2, first) + ws::test::answer(1, "goes on"));
+    CHECK(it.receive() == ws::test::answer_close(1000));
+}
+
 TEST_CASE("reading goes on while a pong has no turn, and the newest one is sent") {
     const std::string message(GENERATE(1'000, 100'000), 'a');
     std::string noted;

@@ -70,10 +70,11 @@ public:
     // -- writing
 
     /// Sends a message as io::stream::write() does: it ends as soon as it is queued, and waits
-    /// while more than the high-water mark is. Throws timed_out when `until` passes first, with
-    /// nothing sent, unless it is above 64 KiB: then it may have been cut, so the client is reset,
-    /// and the conversation is over (1006), as if a wait for it is cancelled. Throws
-    /// std::system_error (EPIPE) once the WebSocket is closing, and what the stream throws.
+    /// while more than the high-water mark is, or others send. Throws timed_out when `until` passes
+    /// first, with nothing sent. But one above 64 KiB that is not compressed goes out in pieces: a
+    /// wait between them that ends so, or is cancelled, cuts it, so the client is reset, and the
+    /// conversation is over (1006). Throws std::system_error (EPIPE) once the WebSocket is
+    /// closing, and what the stream throws.
     task<void> send(websocket_message message, io::deadline until = {});
     /// The same. `text` is UTF-8, or std::invalid_argument is thrown. What is sent outlives the
     /// task.
