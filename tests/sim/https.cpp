@@ -17,9 +17,15 @@ void run_https() {
     trusting.system_roots = false;
     trusting.roots = {tls_pair().certificate};
     const auto with = std::make_shared<const tls::snapshot>(trusting);
-    const auto call = [&with](const scenario& s) -> std::unique_ptr<peer> {
+    const auto call = [&with, &r](const scenario& s) -> std::unique_ptr<peer> {
         auto p = std::make_unique<secure_peer>(port, with, "a.test");
-        if (p->refused() || p->shake_hands())
+        if (p->refused())
+            return p;
+        if (r.chance(100)) {
+            (void)p->interrupt(r);
+            return nullptr;
+        }
+        if (p->shake_hands())
             return p;
         here().require(s.ending() || memory::was_short(), "a handshake fails");
         return nullptr;

@@ -27,6 +27,27 @@ bool secure_peer::shake_hands() {
     }
 }
 
+peer::event secure_peer::interrupt(random& r) {
+    constexpr std::string_view odd[] = {{"\x15\x03\x03\0\2\1\0", 7},     // close_notify
+                                        {"\x15\x03\x03\0\2\1\x5a", 7},   // user_canceled
+                                        {"\x16\x03\x03\0\4\0\0\0\0", 9}, // HelloRequest
+                                        {"\x14\x03\x03\0\1\1", 6},       // ChangeCipherSpec
+                                        {"\x17\x03\x03\0\0", 5}};
+    std::string_view none;
+    std::string out;
+    (void)engine_.handshake(none, out);
+    for (std::size_t left = r.between(1, 10); left != 0; --left)
+        out += r.one_of(odd);
+    peer::send(out);
+    peer::half_close();
+    event e = event::bytes;
+    while (e == event::bytes) {
+        (void)peer::read();
+        e = peer::wait();
+    }
+    return e;
+}
+
 void secure_peer::send(std::string_view text) {
     std::string out;
     here().require(engine_.write(text, out), "a client cannot write");

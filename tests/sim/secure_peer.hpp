@@ -23,6 +23,9 @@ public:
     /// Whether it is complete: else the connection has ended, or the certificate is not right.
     [[nodiscard]] bool shake_hands();
 
+    /// Says hello, and then something else, again and again; what becomes of the connection.
+    event interrupt(random& r);
+
     void send(std::string_view text) override;
     /// Says close_notify, and perhaps ends its side of the connection, too.
     void half_close() override;

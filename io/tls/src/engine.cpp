@@ -23,6 +23,8 @@ constexpr std::string_view unexpected_message("\x15\x03\x03\x00\x02\x02\x0a", 7)
 /// nothing but our time.
 constexpr std::uint8_t idle_records_max = 64;
 
+constexpr const char* broken_off = "the peer has broken off";
+
 constexpr unsigned char byte_at(std::string_view bytes, std::size_t i) noexcept {
     return static_cast<unsigned char>(bytes[i]);
 }
@@ -137,12 +139,14 @@ engine::outcome engine::step(int result) {
     case SSL_ERROR_WANT_READ:
         return outcome::need_record;
     case SSL_ERROR_ZERO_RETURN:
-        return outcome::ended;
+        if (complete_)
+            return outcome::ended;
+        return fail(failure::kind::protocol, broken_off); // RFC 8446 section 6.1
     default:
         break;
     }
     const long verified = SSL_get_verify_result(ssl_.get());
-    std::string why = take_error("the peer broke off");
+    std::string why = take_error(broken_off);
     if (!complete_ && verified == X509_V_ERR_APPLICATION_VERIFICATION)
         return fail(failure::kind::certificate, "the server's key is none of those pinned");
     if (!complete_ && verified != X509_V_OK && why == "certificate verify failed") {
@@ -152,7 +156,23 @@ engine::outcome engine::step(int result) {
     return fail(failure::kind::protocol, std::move(why));
 }
 
+/// Goes on with the handshake until no whole record is left: each makes OpenSSL return.
+engine::outcome engine::take_records() {
+    for (int idle = 0; idle < 2;) {
+        const std::size_t before = in_.size();
+        ERR_clear_error();
+        const int result = SSL_do_handshake(ssl_.get());
+        const outcome how = result == 1 ? outcome::done : step(result);
+        if (how != outcome::need_record || (left_ == 0 && whole_record(in_) == 0))
+            return how;
+        idle = in_.size() == before ? idle + 1 : 0;
+    }
+    return fail(failure::kind::protocol, "a record that is not taken");
+}
+
 engine::outcome engine::handshake(std::string_view& in, std::string& out) {
+    if (failed_)
+        return outcome::failed;
     if (server() && SSL_in_before(ssl_.get()) == 1 && !in.empty() &&
         byte_at(in, 0) != handshake_type) {
         // A method is a token; an empty line may come before it (RFC 9112 section 2.2).
@@ -167,16 +187,8 @@ engine::outcome engine::handshake(std::string_view& in, std::string& out) {
     }
     in_ = in;
     out_ = &out;
-    ERR_clear_error();
-    int result = SSL_do_handshake(ssl_.get());
-    // Each record makes it return.
-    while (result != 1 && SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ &&
-           (left_ != 0 || whole_record(in_) != 0)) {
-        ERR_clear_error();
-        result = SSL_do_handshake(ssl_.get());
-    }
-    const outcome how = result == 1 ? outcome::done : step(result);
-    complete_ = result == 1;
+    const outcome how = take_records();
+    complete_ = how == outcome::done;
     if (complete_)
         note_record_size();
     in = std::exchange(in_, {});

@@ -24,7 +24,7 @@ public:
     enum class outcome : std::uint8_t {
         done,        // the handshake is complete; or there is text
         need_record, // no whole record is left
-        ended,       // the peer has said close_notify
+        ended,       // the peer has said close_notify; in a handshake that is a failure
         failed,      // see kind() and text(): nothing more comes, but what there is to send
     };
 
@@ -69,6 +69,7 @@ private:
     void connect();
     void note_record_size() noexcept;
     [[nodiscard]] outcome step(int result);
+    [[nodiscard]] outcome take_records();
     [[nodiscard]] outcome fail(failure::kind of, std::string text);
 
     std::shared_ptr<const snapshot> of_;

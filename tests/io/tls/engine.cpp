@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -40,6 +41,62 @@ struct pair {
         }
     }
 };
+
+std::string record(int type, std::string_view of) {
+    std::string bytes{static_cast<char>(type), 3, 3, 0, static_cast<char>(of.size())};
+    return bytes.append(of);
+}
+
+std::string repeated(const std::string& bytes, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i)
+        all += bytes;
+    return all;
+}
+
+/// What a peer may say in clear at any time.
+std::vector<std::string> interruptions() {
+    using namespace std::string_view_literals;
+    std::vector<std::string> all;
+    for (const int level : {1, 2}) {
+        for (int description = 0; description < 256; ++description) {
+            const std::string alert{static_cast<char>(level), static_cast<char>(description)};
+            all.push_back(repeated(record(21, alert), 8));
+        }
+    }
+    const std::string end = record(21, "\1\0"sv);
+    all.push_back(end);
+    all.push_back(end + repeated(record(22, "\0\0\0\0"sv), 8));
+    all.push_back(repeated(end + record(22, "\1"sv), 8));
+    for (const std::string_view alert :
+         {""sv, "\1"sv, "\0\0"sv, "\3\0"sv, "\1\0\1\0"sv, "\1\x5a"sv})
+        all.push_back(repeated(record(21, alert), 100));
+    for (const int type : {20, 21, 22, 23, 24}) {
+        for (const std::string_view body : {""sv, "\0"sv, "\1"sv, "\0\0\0\0"sv, "\1\0\0\0"sv})
+            all.push_back(repeated(record(type, body), 100));
+    }
+    return all;
+}
+
+/// Gives an engine all of it, as a stream does; how it has ended.
+outcome take_all(engine& tls, std::string_view in) {
+    outcome how = outcome::need_record;
+    std::string text;
+    std::string out;
+    std::size_t steps = in.size() / 5 + 8;
+    while (how != outcome::failed && !tls.complete() && whole_record(in) != 0) {
+        REQUIRE(--steps != 0);
+        how = tls.handshake(in, out);
+    }
+    while (tls.complete() && how != outcome::failed && how != outcome::ended) {
+        REQUIRE(--steps != 0);
+        const std::size_t before = in.size();
+        how = tls.read(in, text, out);
+        if (in.size() == before)
+            break;
+    }
+    return how;
+}
 
 } // namespace
 
@@ -161,6 +218,44 @@ TEST_CASE("records are as short as a client wants them, and their bytes are coun
             CHECK(records.size() <= both.server.bytes_max(size));
             CHECK(whole_record(records) <= (256U << asked) + 64);
         }
+    }
+}
+
+TEST_CASE("whatever comes in the midst of a handshake, it ends or waits for more") {
+    ticket_keys tickets;
+    const auto server_side = std::make_shared<const snapshot>(sample_server(), tickets);
+    const auto client_side = std::make_shared<const snapshot>(sample_client());
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        for (const std::string& between : interruptions()) {
+            CAPTURE(version, between.size(), int{between[0]}, int{between[5]});
+            engine server(server_side);
+            engine client(client_side, "b.test");
+            SSL* const ssl = const_cast<SSL*>(client.ssl()); // NOLINT: to be of one version
+            REQUIRE(SSL_set_max_proto_version(ssl, version) == 1);
+            std::string hello;
+            std::string_view none;
+            REQUIRE(client.handshake(none, hello) == outcome::need_record);
+            (void)take_all(server, hello + between);
+            (void)take_all(client, between);
+            const std::string wait = repeated(record(22, std::string_view("\0", 1)), 8);
+            (void)take_all(server, wait);
+            (void)take_all(client, wait);
+        }
+    }
+}
+
+TEST_CASE("close_notify in a handshake is a failure") {
+    const std::string end = record(21, std::string_view("\1\0", 2));
+    for (const int times : {1, 3}) {
+        pair both;
+        std::string hello;
+        std::string_view none;
+        REQUIRE(both.client.handshake(none, hello) == outcome::need_record);
+        CHECK(take_all(both.server, hello + repeated(end, times)) == outcome::failed);
+        CHECK(take_all(both.client, repeated(end, times)) == outcome::failed);
+        CHECK(both.server.kind() == failure::kind::protocol);
+        CHECK(both.server.text() == "the peer has broken off");
+        CHECK(both.client.text() == "the peer has broken off");
     }
 }
 

@@ -70,6 +70,22 @@ TEST_CASE("a handshake that takes its time ends at its deadline") {
     CHECK_THROWS_AS(std::rethrow_exception(client.routine->error()), rota::timed_out);
 }
 
+TEST_CASE("a handshake that the peer breaks off ends at once") {
+    context server(sample_server());
+    context client(sample_client());
+    const bool of_server = GENERATE(false, true);
+    both_ends ends(server, client, "b.test");
+    ends.start({}, {});
+    ends.scheduler.run();
+    pipe_end& told = of_server ? ends.server_pipe : ends.client_pipe;
+    std::string bytes = of_server ? ends.client_pipe.take() : std::string();
+    bytes.append("\x15\x03\x03\x00\x02\x01\x00", 7); // close_notify
+    told.deliver(bytes);
+    ends.scheduler.run();
+    CHECK(both_ends::failure_of(of_server ? ends.server_routine : ends.client_routine) ==
+          failure::kind::protocol);
+}
+
 TEST_CASE("of too many at once the oldest is given up for the newest") {
     server_options options = sample_server();
     options.handshakes_max = 2;
