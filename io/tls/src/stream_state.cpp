@@ -85,7 +85,9 @@ void stream::state::check_writable() const {
 bool stream::state::settle() noexcept {
     try {
         if (!owed.empty()) {
-            if (!(write_ended ? inner.try_write_last(owed) : inner.try_write(owed)))
+            // It may be more than there is room for, and then who waits for room would not wait.
+            const bool past = write_ended || inner.has_room(0);
+            if (!(past ? inner.try_write_last(owed) : inner.try_write(owed)))
                 return false;
             std::string().swap(owed);
         }

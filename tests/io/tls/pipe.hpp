@@ -93,6 +93,12 @@ public:
         written_.append(bytes);
         return true;
     }
+    bool try_write_last(std::string_view bytes) override {
+        if (write_ended_ || aborted_)
+            return false;
+        written_.append(bytes);
+        return true;
+    }
     [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override {
         return !write_ended_ && !aborted_ && written_.size() + bytes <= room_;
     }

@@ -15,6 +15,7 @@
 #include <rota/with_timeout.hpp>
 
 #include "both_ends.hpp"
+#include "engine.hpp"
 
 using namespace std::chrono_literals;
 using namespace rota::io::tls;
@@ -223,6 +224,43 @@ TEST_CASE("a writer waits for room, with a deadline before it writes") {
     CHECK(written);
     CHECK(received == "small" + pattern(10) + pattern(2'000) + "end");
     CHECK_FALSE(ends.server_routine->error());
+}
+
+TEST_CASE("what is owed goes out where there is any room, so that a writer waits for some") {
+    sides of;
+    pipe_end pipe;
+    stream server(pipe, of.server);
+    engine client(std::make_shared<const snapshot>(sample_client()), "b.test");
+    rota::inline_scheduler scheduler;
+    const rota::routine_ptr shaking = scheduler.spawn(server.handshake(), {.name = "server"});
+    std::string_view in;
+    std::string out;
+    REQUIRE(client.handshake(in, out) == engine::outcome::need_record);
+    pipe.deliver(std::exchange(out, {}));
+    scheduler.run();
+    const std::string flight = pipe.take();
+    in = flight;
+    REQUIRE(client.handshake(in, out) == engine::outcome::done);
+    pipe.deliver(std::exchange(out, {}));
+    scheduler.run();
+    REQUIRE(shaking->state() == rota::routine_state::stopped);
+    (void)pipe.take();
+    pipe.set_room(200);
+    for (int i = 0; i < 20; ++i) {
+        REQUIRE(SSL_key_update(const_cast<SSL*>(client.ssl()), SSL_KEY_UPDATE_REQUESTED) == 1);
+        (void)client.handshake(in, out); // writes it
+    }
+    REQUIRE(client.write("text", out));
+    pipe.deliver(out);
+    REQUIRE(scheduler.run_task(server.fill()));
+    CHECK_FALSE(server.try_write(""));
+    REQUIRE(pipe.waiting() > 200);
+    const rota::routine_ptr writing = scheduler.spawn(server.write("x"), {.name = "writer"});
+    scheduler.run();
+    CHECK(writing->state() != rota::routine_state::stopped);
+    (void)pipe.take();
+    scheduler.run();
+    CHECK(writing->state() == rota::routine_state::stopped);
 }
 
 TEST_CASE("what is written in part is cut off: nothing follows, and no close_notify") {
