@@ -144,11 +144,13 @@ ssl_context_ptr snapshot::make_server_context(const server_options& options) {
     else
         SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
     SSL_CTX_set_timeout(ctx, static_cast<long>(ticket_keys::lifetime.count()));
-    SSL_CTX_set_session_cache_mode(ctx, options.session_cache != 0 ? SSL_SESS_CACHE_SERVER
-                                                                   : SSL_SESS_CACHE_OFF);
-    if (options.session_cache != 0)
-        SSL_CTX_sess_set_cache_size(ctx, static_cast<long>(options.session_cache));
-    if (!options.tickets && options.session_cache == 0)
+    SSL_CTX_set_session_ticket_cb(ctx, nullptr, &accept_ticket, nullptr);
+    // A session that is kept would outlive the client's certificate: nobody is asked about it.
+    const std::size_t kept = client_roots_.empty() ? options.session_cache : 0;
+    SSL_CTX_set_session_cache_mode(ctx, kept != 0 ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF);
+    if (kept != 0)
+        SSL_CTX_sess_set_cache_size(ctx, static_cast<long>(kept));
+    if (!options.tickets && kept == 0)
         require(SSL_CTX_set_num_tickets(ctx, 0) == 1, "tls: tickets");
     const auto place = digest_of(session_place_);
     require(SSL_CTX_set_session_id_context(ctx, place.data(), place.size()) == 1, "tls: sessions");
@@ -262,6 +264,17 @@ int snapshot::prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
         ERR_clear_error();
         return seal != 0 ? -1 : 0;
     }
+}
+
+/// A client whose certificate is out of date has to show another, by a whole handshake.
+SSL_TICKET_RETURN snapshot::accept_ticket(SSL* /*ssl*/, SSL_SESSION* session,
+                                          const unsigned char* /*name*/, std::size_t /*size*/,
+                                          SSL_TICKET_STATUS status, void* /*self*/) noexcept {
+    const bool good = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
+    const X509* const peer = good ? SSL_SESSION_get0_peer(session) : nullptr;
+    if (!good || (peer != nullptr && X509_cmp_current_time(X509_get0_notAfter(peer)) <= 0))
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 // --- A client's ---

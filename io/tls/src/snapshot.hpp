@@ -58,6 +58,9 @@ private:
     static int staple(SSL* ssl, void* self) noexcept;
     static int prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
                               EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int seal) noexcept;
+    static SSL_TICKET_RETURN accept_ticket(SSL* ssl, SSL_SESSION* session,
+                                           const unsigned char* name, std::size_t size,
+                                           SSL_TICKET_STATUS status, void* self) noexcept;
     static int check_pin(X509_STORE_CTX* chain, void* self) noexcept;
 
     std::vector<group> groups_;

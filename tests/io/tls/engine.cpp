@@ -17,6 +17,27 @@ using outcome = engine::outcome;
 
 namespace {
 
+void step(engine& tls, std::string& from, std::string& to) {
+    std::string_view in = from;
+    (void)tls.handshake(in, to);
+    from.erase(0, from.size() - in.size());
+}
+
+/// Both have what the other has sent: tickets, too.
+void agree(engine& server, engine& client, std::string to_server = {}, std::string to_client = {}) {
+    while (!server.complete() || !client.complete()) {
+        if (!client.complete())
+            step(client, to_client, to_server);
+        if (!server.complete())
+            step(server, to_server, to_client);
+        REQUIRE(server.text() + client.text() == "");
+    }
+    std::string_view in = to_client;
+    std::string text;
+    std::string out;
+    (void)client.read(in, text, out);
+}
+
 struct pair {
     ticket_keys tickets;
     std::shared_ptr<const snapshot> server_side =
@@ -26,20 +47,7 @@ struct pair {
 
     std::string to_server;
     std::string to_client;
-
-    static void step(engine& tls, std::string& from, std::string& to) {
-        std::string_view in = from;
-        (void)tls.handshake(in, to);
-        from.erase(0, from.size() - in.size());
-    }
-    void agree() {
-        while (!server.complete() || !client.complete()) {
-            if (!client.complete())
-                step(client, to_client, to_server);
-            if (!server.complete())
-                step(server, to_server, to_client);
-        }
-    }
+    void agree() { ::agree(server, client, to_server, to_client); }
 };
 
 std::string record(int type, std::string_view of) {
@@ -142,8 +150,8 @@ TEST_CASE("a step is heavy until the server has signed, however often it asks fo
         CHECK(both.client.heavy());
         for (int steps = asks_again ? 2 : 1; steps != 0; --steps) {
             CHECK(both.server.heavy());
-            pair::step(both.client, both.to_client, both.to_server);
-            pair::step(both.server, both.to_server, both.to_client);
+            step(both.client, both.to_client, both.to_server);
+            step(both.server, both.to_server, both.to_client);
         }
         CHECK_FALSE(both.server.complete());
         CHECK_FALSE(both.server.heavy());
@@ -167,14 +175,7 @@ TEST_CASE("the response that is stapled is about the certificate that is shown")
             SSL* const ssl = const_cast<SSL*>(client.ssl());
             REQUIRE(SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp) == 1);
             REQUIRE(SSL_set1_sigalgs_list(ssl, rsa ? "RSA-PSS+SHA256" : "ECDSA+SHA256") == 1);
-            std::string to_server;
-            std::string to_client;
-            while (!server.complete() || !client.complete()) {
-                if (!client.complete())
-                    pair::step(client, to_client, to_server);
-                if (!server.complete())
-                    pair::step(server, to_server, to_client);
-            }
+            agree(server, client);
             const unsigned char* response = nullptr;
             const long size = SSL_get_tlsext_status_ocsp_resp(ssl, &response);
             const std::string came(reinterpret_cast<const char*>(response),
@@ -256,6 +257,42 @@ TEST_CASE("close_notify in a handshake is a failure") {
         CHECK(both.server.kind() == failure::kind::protocol);
         CHECK(both.server.text() == "the peer has broken off");
         CHECK(both.client.text() == "the peer has broken off");
+    }
+}
+
+TEST_CASE("a session is not resumed beyond the certificate of its client") {
+    server_options options = sample_server();
+    options.client_ca = made("ca.pem");
+    client_options how = sample_client();
+    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        for (const bool tickets : {true, false}) {
+            for (const bool ended : {false, true}) {
+                CAPTURE(version, tickets, ended);
+                options.tickets = tickets;
+                how.certificate = made_pair(ended ? "ended" : "ann");
+                ticket_keys keys;
+                keys.load({});
+                const auto server_side = std::make_shared<const snapshot>(options, keys);
+                const auto client_side = std::make_shared<const snapshot>(how);
+                std::unique_ptr<SSL_SESSION, freed_by<&SSL_SESSION_free>> before;
+                for (const bool again : {false, true}) {
+                    engine server(server_side);
+                    engine client(client_side, "b.test");
+                    SSL* const ssl = const_cast<SSL*>(client.ssl()); // NOLINT
+                    REQUIRE(SSL_set_max_proto_version(ssl, version) == 1);
+                    X509_VERIFY_PARAM_set_flags(
+                        SSL_get0_param(const_cast<SSL*>(server.ssl())), // NOLINT: it was in date
+                        X509_V_FLAG_NO_CHECK_TIME);
+                    if (again)
+                        REQUIRE(SSL_set_session(ssl, before.get()) == 1);
+                    agree(server, client);
+                    CHECK((SSL_session_reused(ssl) == 1) == (again && tickets && !ended));
+                    before.reset(SSL_get1_session(ssl));
+                    std::string last;
+                    client.close(last); // or it counts as broken
+                }
+            }
+        }
     }
 }
 

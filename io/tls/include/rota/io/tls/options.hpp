@@ -27,8 +27,8 @@ struct server_options {
     /// that name, exact or wildcard; others, and unknown names, the first. Certificates for the
     /// same names with different kinds of keys (RSA, ECDSA) are offered together.
     std::vector<certificate_files> certificates{};
-    /// PEM: clients have to present a certificate that leads to one of these. Empty: none is asked
-    /// for.
+    /// PEM: clients have to present a certificate that leads to one of these, whether it is a root
+    /// or not; a session is resumed until the certificate ends. Empty: none is asked for.
     std::string client_ca{};
     /// Protocols in order of preference (ALPN, RFC 7301); a client that offers only others is
     /// refused. Empty: whatever it offers is ignored.
@@ -41,7 +41,7 @@ struct server_options {
     /// seals, all of which open. Machines that share it resume each other's sessions.
     /// When the file has changed, reload() reads it again.
     std::string ticket_keys{};
-    /// Sessions of TLS 1.2 clients that use no tickets. 0: none.
+    /// Sessions of TLS 1.2 clients that use no tickets. 0: none; nor where there is a client_ca.
     std::size_t session_cache = 4'096;
     /// Connections of one worker with a handshake under way; one more ends the oldest. At least 1.
     std::size_t handshakes_max = 1'000;
