@@ -13,6 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
 #include <openssl/pem.h>
@@ -197,9 +200,15 @@ void warn_of_dates(const X509& certificate, const std::string& path) {
 } // namespace
 
 std::string read_file(const std::string& path) {
-    const std::unique_ptr<std::FILE, freed_by<&std::fclose>> file(std::fopen(path.c_str(), "rbe"));
+    // Not to wait for a writer if it is a pipe (man 2 open).
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const std::unique_ptr<std::FILE, freed_by<&std::fclose>> file(fd < 0 ? nullptr
+                                                                         : ::fdopen(fd, "rb"));
     if (file == nullptr)
         fail(path, std::generic_category().message(errno));
+    struct stat found {};
+    if (::fstat(fd, &found) != 0 || !S_ISREG(found.st_mode))
+        fail(path, "no regular file");
     std::string text;
     std::array<char, 16'384> piece; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
     while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
@@ -208,6 +210,9 @@ TEST_CASE("what is wrong with a file is said with its name") {
                ContainsSubstring(made("a.pem") + ": no private key in it (PEM)"));
     CHECK_THAT(why(only({made("a.pem"), made("locked.key")})),
                ContainsSubstring(made("locked.key") + ": the key is encrypted"));
+    REQUIRE(::mkfifo(made("pipe").c_str(), 0600) == 0);
+    CHECK(why(only({made("pipe"), made("a.key")})) == made("pipe") + ": no regular file");
+    CHECK(why(only({made("a.pem"), made("")})) == made("") + ": no regular file");
     server_options options = sample_server();
     options.client_ca = written("empty", "");
     CHECK_THAT(why(options), ContainsSubstring("no certificate in it"));
