@@ -116,7 +116,9 @@ engine::engine(std::shared_ptr<const snapshot> of, const std::string& host) : of
         require(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1, "tls: host");
         return;
     }
-    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    // The common name is for people (RFC 9525 section 2).
+    SSL_set_hostflags(ssl,
+                      X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     require(SSL_set1_host(ssl, name.c_str()) == 1 &&
                 SSL_set_tlsext_host_name(ssl, name.c_str()) == 1,
             "tls: host");

@@ -62,6 +62,7 @@ void trust(SSL_CTX* ctx, const std::vector<certificate_ptr>& roots) {
     X509_STORE* const store = SSL_CTX_get_cert_store(ctx);
     for (const certificate_ptr& each : roots)
         require(X509_STORE_add_cert(store, each.get()) == 1, "tls: a root");
+    X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN); // they need not be roots
 }
 
 /// The place of sessions, as OpenSSL wants it.

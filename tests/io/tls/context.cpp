@@ -157,6 +157,30 @@ TEST_CASE("clients present certificates where they have to") {
     }
 }
 
+TEST_CASE("trust need not go up to a root") {
+    context server([] {
+        server_options options = only(made_pair("leaf"));
+        options.client_ca = made("middle.pem");
+        return options;
+    }());
+    client_options how = sample_client();
+    how.roots = {made("middle.pem")};
+    how.certificate = made_pair("leaf");
+    CHECK(shown(server, "leaf.test", how) == "CN=leaf");
+    how.certificate = made_pair("ann"); // of the one above it
+    context client(how);
+    both_ends ends(server, client, "leaf.test");
+    ends.start({}, {});
+    ends.carry();
+    CHECK(both_ends::failure_of(ends.server_routine).has_value());
+}
+
+TEST_CASE("a common name is no host's name") {
+    context server(only(made_pair("named")));
+    CHECK_THROWS_MATCHES(shown(server, "named.test"), failure,
+                         MessageMatches(ContainsSubstring("hostname mismatch")));
+}
+
 TEST_CASE("both agree on a protocol, or on nothing at all") {
     server_options options = sample_server();
     options.alpn = {"h2", "http/1.1"};

@@ -23,9 +23,12 @@ make other /CN=elsewhere "$ec"
 by="-CA ca.pem -CAkey ca.key"
 make a /CN=a.test "$ec" $by -addext subjectAltName=DNS:a.test,DNS:A2.test,IP:127.0.0.1
 make a_rsa /CN=a.test "-newkey rsa:2048" $by -addext subjectAltName=DNS:A2.test,DNS:a.test
-make b /CN=b.test "$ec" $by
+make b /CN=b.test "$ec" $by -addext subjectAltName=DNS:b.test
+make named /CN=named.test "$ec" $by
 make w /CN=w "$ec" $by -addext subjectAltName=DNS:*.w.test,DNS:deep.x.w.test
 make ann /CN=ann/O=people "$ec" $by -addext subjectAltName=DNS:ann.test
+make middle /CN=middle "$ec" $by
+make leaf /CN=leaf "$ec" -CA middle.pem -CAkey middle.key -addext subjectAltName=DNS:leaf.test
 make stranger /CN=stranger "$ec" -CA other.pem -CAkey other.key
 dated() { # NAME OPTIONS...
     name=$1
