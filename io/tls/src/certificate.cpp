@@ -134,13 +134,23 @@ std::int64_t unix_time(const ASN1_TIME* from, std::int64_t otherwise) {
     return from != nullptr && ASN1_TIME_to_tm(from, &when) == 1 ? ::timegm(&when) : otherwise;
 }
 
-/// Until when a response about `certificate` holds; the end of time where it does not say. Throws.
+std::string date_of(std::int64_t seconds) {
+    const std::time_t time = seconds;
+    std::tm when{};
+    std::array<char, 64> text{};
+    ::gmtime_r(&time, &when);
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &when)};
+}
+
+/// Until when a response about `certificate` holds; the end of time where it does not say. Throws,
+/// for one that does not hold now, too.
 std::int64_t ocsp_end(const certificate_files& from, const std::string& der,
                       const X509& certificate) {
     const auto* at = reinterpret_cast<const unsigned char*>(der.data());
     const std::unique_ptr<OCSP_RESPONSE, freed_by<&OCSP_RESPONSE_free>> response(
         d2i_OCSP_RESPONSE(nullptr, &at, static_cast<long>(der.size())));
-    if (response == nullptr)
+    if (response == nullptr ||
+        at != reinterpret_cast<const unsigned char*>(der.data()) + der.size())
         fail(from.ocsp, "no OCSP response (DER)");
     const std::unique_ptr<OCSP_BASICRESP, freed_by<&OCSP_BASICRESP_free>> basic(
         OCSP_response_get1_basic(response.get()));
@@ -150,9 +160,19 @@ std::int64_t ocsp_end(const certificate_files& from, const std::string& der,
         OCSP_SINGLERESP* const single = OCSP_resp_get0(basic.get(), i);
         if (!is_about(*single, certificate))
             continue;
+        ASN1_GENERALIZEDTIME* made = nullptr;
         ASN1_GENERALIZEDTIME* next = nullptr;
-        (void)OCSP_single_get0_status(single, nullptr, nullptr, nullptr, &next);
-        return unix_time(next, std::numeric_limits<std::int64_t>::max());
+        (void)OCSP_single_get0_status(single, nullptr, nullptr, &made, &next);
+        using limits = std::numeric_limits<std::int64_t>;
+        constexpr std::int64_t skew = 300; // of clocks
+        const std::int64_t now = std::time(nullptr);
+        const std::int64_t begin = unix_time(made, limits::max());
+        const std::int64_t end = unix_time(next, limits::max());
+        if (begin - skew > now)
+            fail(from.ocsp, "not valid before " + date_of(begin));
+        if (now >= end)
+            fail(from.ocsp, "out of date since " + date_of(end));
+        return end;
     }
     fail(from.ocsp, "says nothing of the certificate in " + from.certificate);
 }
@@ -172,14 +192,6 @@ void add_staple(key_pair& to, const certificate_files& from) {
         log::warn("{}; nothing is stapled", e.what());
     }
     ERR_clear_error();
-}
-
-std::string date_of(std::int64_t seconds) {
-    const std::time_t time = seconds;
-    std::tm when{};
-    std::array<char, 64> text{};
-    ::gmtime_r(&time, &when);
-    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &when)};
 }
 
 /// It is used nevertheless: by what clock its peers go is not known here.

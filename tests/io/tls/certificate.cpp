@@ -49,6 +49,18 @@ TEST_CASE("a response that is not about the certificate is no staple, and the lo
     CHECK(staple(made("none.ocsp"), "no such file").empty());
     CHECK(staple(made("a.pem"), "no OCSP response (DER)").empty());
     CHECK(staple(written("empty.ocsp", ""), "no OCSP response (DER)").empty());
+    const std::string good = read_file(made("a.ocsp"));
+    CHECK(staple(written("longer.ocsp", good + "junk"), "no OCSP response (DER)").empty());
+    // Its times: producedAt, thisUpdate, nextUpdate.
+    const auto dated = [&good](int which, const std::string& year) {
+        std::string der = good;
+        std::size_t at = 0;
+        for (int i = 0; i <= which; ++i)
+            at = der.find("\x18\x0f", at) + 2;
+        return der.replace(at, 4, year);
+    };
+    CHECK(staple(written("to_come.ocsp", dated(1, "2999")), "not valid before 2999-").empty());
+    CHECK(staple(written("over.ocsp", dated(2, "2001")), "out of date since 2001-").empty());
     // tryLater (RFC 6960 section 4.2.1)
     CHECK(staple(written("later.ocsp", "\x30\x03\x0a\x01\x03"), "the OCSP response says").empty());
     files = {made("chain.pem"), made("a.key")};
