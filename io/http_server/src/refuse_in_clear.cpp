@@ -13,7 +13,49 @@
 namespace rota::http {
 namespace {
 
+using time_point = std::chrono::steady_clock::time_point;
+
 constexpr std::size_t dropped_bytes_max = 1'048'576;
+
+/// Waits for more of what a client says: false at its end, or when it had its time.
+task<bool> says_more(io::connection* client, time_point until, std::stop_token draining) {
+    const std::stop_token stop = co_await current_stop_token;
+    try {
+        const linked_stop either(stop, draining);
+        task<bool> filling = client->fill_more(until);
+        const bool more = co_await filling.under(either.token());
+        co_return more;
+    } catch (const timed_out&) {
+        co_return false;
+    } catch (const operation_cancelled&) {
+        if (stop.stop_requested())
+            throw;
+    }
+    try {
+        const auto end = std::min(until, std::chrono::steady_clock::now() + drain_linger);
+        const bool more = co_await client->fill_more(end);
+        co_return more;
+    } catch (const timed_out&) {
+        co_return false;
+    }
+}
+
+/// Whether it is a HEAD, as soon as that can be told. Drops empty lines before it.
+task<bool> asks_for_head(io::connection* client, time_point until, std::stop_token draining) {
+    constexpr std::string_view head = "HEAD ";
+    for (;;) {
+        const std::size_t begin = client->buffered().find_first_not_of("\r\n");
+        client->consume(std::min(begin, client->buffered().size()));
+        const std::string_view said = client->buffered();
+        if (said.starts_with(head))
+            co_return true;
+        if (!head.starts_with(said))
+            co_return false;
+        const bool more = co_await says_more(client, until, draining);
+        if (!more)
+            co_return false;
+    }
+}
 
 } // namespace
 
@@ -24,13 +66,13 @@ task<void> refuse_in_clear(io::connection* client, std::string_view sentence,
                          "Content-Length: ";
     answer.append(std::to_string(sentence.size())).append("\r\nConnection: close\r\n");
     answer.append(date_line()).append("\r\n");
-    if (!client->buffered().starts_with("HEAD "))
+    const bool head =
+        co_await asks_for_head(client, std::chrono::steady_clock::now() + linger, draining);
+    if (!head)
         answer += sentence;
     if (!client->try_write(answer))
         co_return;
     client->shutdown_write();
-    const std::stop_token stop = co_await current_stop_token;
-    const linked_stop either(stop, std::move(draining));
     const auto until = std::chrono::steady_clock::now() + linger;
     std::size_t dropped = 0;
     bool more = true;
@@ -38,19 +80,7 @@ task<void> refuse_in_clear(io::connection* client, std::string_view sentence,
         const std::size_t size = client->buffered().size();
         client->consume(size);
         dropped += size;
-        const auto now = std::chrono::steady_clock::now();
-        const bool drains = either.token().stop_requested();
-        const auto end = drains ? std::min(until, now + drain_linger) : until;
-        const std::stop_token token = drains ? stop : either.token();
-        try {
-            task<bool> filling = client->fill(end);
-            more = co_await filling.under(token);
-        } catch (const timed_out&) { // it had its time
-            more = false;
-        } catch (const operation_cancelled&) {
-            if (stop.stop_requested())
-                throw;
-        }
+        more = co_await says_more(client, until, draining);
     }
 }
 

@@ -166,12 +166,15 @@ def test_plain_http_is_told_so(program, options):
                 check(b"\r\nContent-Type: text/plain" in head, head)
                 check(b"\r\nDate: " in head, head)
                 check(b"HTTPS" in body and body.endswith(b"\n"), body)
-        with server.raw() as client:
-            client.sendall(GET.replace(b"GET", b"HEAD"))
-            said = b""
-            while piece := client.recv(1000):
-                said += piece
-            check(said.startswith(b"HTTP/1.1 400 ") and said.endswith(b"\r\n\r\n"), said)
+        head = GET.replace(b"GET", b"HEAD")
+        for pieces in ((head,), (b"\r\n\n" + head,), [bytes([each]) for each in b"\r\n" + head]):
+            with server.raw() as client:
+                said = b""
+                for piece in pieces:
+                    client.sendall(piece)
+                while piece := client.recv(1000):
+                    said += piece
+                check(said.startswith(b"HTTP/1.1 400 ") and said.endswith(b"\r\n\r\n"), said)
         with server.raw() as client:
             client.sendall(b"\x00\x01garbage\r\n" * 100)
             try:
