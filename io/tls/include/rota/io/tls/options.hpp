@@ -43,7 +43,8 @@ struct server_options {
     std::string ticket_keys{};
     /// Sessions of TLS 1.2 clients that use no tickets. 0: none; nor where there is a client_ca.
     std::size_t session_cache = 4'096;
-    /// Connections of one worker with a handshake under way; one more ends the oldest. At least 1.
+    /// Connections of one worker with a handshake under way; one more ends the oldest. With an
+    /// http::server it begins with the client's first byte. At least 1.
     std::size_t handshakes_max = 1'000;
     /// Steps with a private key a second that a worker does by itself while it has clients that
     /// stay; others go to the threads of blocking(), which stand back behind those that serve
