@@ -199,13 +199,17 @@ void program::run(rota::io::end_signals& signals) {
     });
     const std::stop_callback on_drain(server_.drain_token(), drain_queues{&queues_});
     rota::runtime& workers = context_.workers();
-    std::array<rota::routine_ptr, 4> beside; // whatever happens, those that run end here
+    std::array<rota::routine_ptr, 5> beside; // whatever happens, those that run end here
     std::exception_ptr error;
     try {
         beside[0] = workers.spawn(queues_.end_leases(), {.name = "end of leases"});
         beside[1] = workers.spawn(queues_.watch().probe(), {.name = "probe of the job store"});
         beside[2] = workers.spawn(queues_.watch().list(), {.name = "list of queues"});
         beside[3] = workers.spawn(guard_.watch(), {.name = "memory guard"});
+        if (settings_.tls.watch.count() != 0) {
+            beside[4] = workers.spawn(watch_certificates(&server_, settings_.tls.watch),
+                                      {.name = "watch of certificates"});
+        }
         // Last of all: only a server that runs, or has failed to, lets it end.
         const std::jthread announcer([this, &unannounced, &port_told] {
             try {

@@ -186,6 +186,10 @@ void add_tls(CLI::App& app, tls_settings& s) {
     app.add_option("--tls-tickets", s.ticket_keys,
                    "Keys of session tickets, 80 random bytes each; else its own, for an hour")
         ->type_name("PATH");
+    add_time(app, "--tls-watch", s.watch,
+             "Look so often whether files of HTTPS have changed, and read them again; 0: never",
+             std::chrono::milliseconds(0))
+        ->needs(port);
     app.add_option("--alt-svc", s.alt_svc,
                    "What answers in clear say in Alt-Svc, as h2=\":8443\"; ma=3600")
         ->type_name("TEXT")

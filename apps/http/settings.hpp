@@ -20,9 +20,10 @@ struct tls_settings {
     std::optional<std::uint16_t> port{};     ///< nothing: none is spoken
     std::vector<std::string> certificates{}; ///< as many as keys, at least one
     std::vector<std::string> keys{};
-    std::string client_ca{};   ///< empty: no certificates of clients
-    std::string ticket_keys{}; ///< empty: keys of its own
-    std::string alt_svc{};     ///< of answers in clear; empty: none
+    std::string client_ca{};            ///< empty: no certificates of clients
+    std::string ticket_keys{};          ///< empty: keys of its own
+    std::string alt_svc{};              ///< of answers in clear; empty: none
+    std::chrono::milliseconds watch{0}; ///< between two looks at the files; 0: none
     std::chrono::milliseconds handshake_timeout{10'000};
 };
 

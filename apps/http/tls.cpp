@@ -5,11 +5,25 @@
 #include <string>
 #include <utility>
 
+#include <rota/blocking.hpp>
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/headers.hpp>
 #include <rota/io/detail/log.hpp>
+#include <rota/sleep.hpp>
 
 namespace rota_http {
+namespace {
+
+void look_at_certificates(rota::http::server& of) noexcept {
+    try {
+        if (of.reload_changed_certificates())
+            rota::log::info("certificates have changed, and been read again");
+    } catch (const std::exception& e) {
+        rota::log::error("certificates have changed, and stay as they were: {}", e.what());
+    }
+}
+
+} // namespace
 
 void heed_hangups(const settings& from) noexcept {
     if (from.tls.port)
@@ -40,6 +54,14 @@ void add_alternatives(rota::http::router& to, const settings& from) {
             rota::http::request_access::facts(req).answer_fields += line; // of errors, too
         return proceed(req);
     });
+}
+
+rota::task<void> watch_certificates(rota::http::server* of, std::chrono::milliseconds interval) {
+    for (;;) {
+        co_await rota::sleep_for(interval);
+        const auto look = [of] { look_at_certificates(*of); };
+        co_await rota::blocking(look);
+    }
 }
 
 void reload_certificates(rota::http::server& of) noexcept {

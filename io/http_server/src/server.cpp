@@ -319,6 +319,9 @@ void server::reload_certificates() {
     if (state_->sessions->secured != nullptr)
         state_->sessions->secured->reload();
 }
+bool server::reload_changed_certificates() {
+    return state_->sessions->secured != nullptr && state_->sessions->secured->reload_changed();
+}
 void server::run_until_signalled() { io::run_until_signalled(state_->context, state_->clients); }
 void server::run_until_signalled(io::end_signals& signals) {
     io::run_until_signalled(state_->context, state_->clients, signals);

@@ -49,6 +49,7 @@ tls_clients::tls_clients(io::tls::server_options options,
 tls_clients::~tls_clients() = default;
 
 void tls_clients::reload() { context_->reload(); }
+bool tls_clients::reload_changed() { return context_->reload_changed(); }
 
 task<void> tls_clients::serve(io::connection* client, const protocols* by, session_rest* rest,
                               std::stop_token draining) {

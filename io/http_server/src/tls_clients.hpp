@@ -43,6 +43,7 @@ public:
 
     /// Reads the files again. Throws std::runtime_error, with nothing changed.
     void reload();
+    bool reload_changed();
 
     /// One client, from the accept to its end. A session that rested leaves with
     /// session_rest::wanted set if nobody resumes it: its caller counts it off. All that is pointed

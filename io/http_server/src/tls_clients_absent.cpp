@@ -21,6 +21,7 @@ tls_clients::tls_clients(io::tls::server_options /*options*/,
 tls_clients::~tls_clients() = default;
 
 void tls_clients::reload() {}
+bool tls_clients::reload_changed() { return false; }
 
 task<void> tls_clients::serve(io::connection* /*client*/, const protocols* /*by*/,
                               session_rest* /*rest*/, std::stop_token /*draining*/) {

@@ -2,11 +2,54 @@
 
 #include <utility>
 
+#include <sys/stat.h>
+
 #include "context_state.hpp"
 
 namespace rota::io::tls {
 
-void context::state::load() {
+namespace {
+
+std::vector<file_stamp> stamps_of(const std::vector<certificate_files>& pairs,
+                                  const std::vector<std::string>& others) {
+    std::vector<file_stamp> all;
+    for (const certificate_files& each : pairs) {
+        for (const std::string& path : {each.certificate, each.key, each.ocsp})
+            all.emplace_back(path);
+    }
+    for (const std::string& path : others)
+        all.emplace_back(path);
+    return all;
+}
+
+} // namespace
+
+file_stamp::file_stamp(const std::string& path) noexcept {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0)
+        return;
+    device = found.st_dev;
+    inode = found.st_ino;
+    size = found.st_size;
+    times = {found.st_mtim.tv_sec, found.st_mtim.tv_nsec, found.st_ctim.tv_sec,
+             found.st_ctim.tv_nsec};
+}
+
+std::vector<file_stamp> context::state::stamps() const {
+    if (server)
+        return stamps_of(server->certificates, {server->client_ca, server->ticket_keys});
+    std::vector<certificate_files> own;
+    if (client->certificate)
+        own.push_back(*client->certificate);
+    return stamps_of(own, client->roots);
+}
+
+bool context::state::load(bool only_changed) {
+    const std::lock_guard one_at_a_time(loading);
+    std::vector<file_stamp> now = stamps(); // what is written from here on is seen the next time
+    if (only_changed && now == read)
+        return false;
+    read = std::move(now);
     std::shared_ptr<const snapshot> fresh = server
                                                 ? std::make_shared<const snapshot>(*server, tickets)
                                                 : std::make_shared<const snapshot>(*client);
@@ -14,6 +57,7 @@ void context::state::load() {
         tickets.load(server->ticket_keys);
     const std::lock_guard guard(lock);
     loaded.swap(fresh);
+    return true;
 }
 
 context::context(server_options options) : state_(std::make_shared<state>(std::move(options))) {}
@@ -22,7 +66,8 @@ context::~context() = default;
 context::context(context&&) noexcept = default;
 context& context::operator=(context&&) noexcept = default;
 
-void context::reload() { state_->load(); }
+void context::reload() { state_->load(false); }
+bool context::reload_changed() { return state_->load(true); }
 
 std::vector<std::string> context::names() const { return state_->current()->names(); }
 

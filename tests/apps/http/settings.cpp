@@ -126,7 +126,7 @@ TEST_CASE("every option is read") {
 TEST_CASE("HTTPS has a port and pairs of files") {
     const reading r({"--tls-port", "8443", "--tls-cert", "a.pem", "--tls-key", "a.key",
                      "--tls-cert", "b.pem", "--tls-key", "b.key", "--tls-client-ca", "ca.pem",
-                     "--tls-tickets", "t", "--handshake-timeout", "3s"});
+                     "--tls-tickets", "t", "--tls-watch", "30s", "--handshake-timeout", "3s"});
     CAPTURE(r.err);
     REQUIRE_FALSE(r.code);
     const tls_settings& s = r.result.tls;
@@ -135,6 +135,7 @@ TEST_CASE("HTTPS has a port and pairs of files") {
     CHECK(s.keys == std::vector<std::string>{"a.key", "b.key"});
     CHECK(s.client_ca == "ca.pem");
     CHECK(s.ticket_keys == "t");
+    CHECK(s.watch == 30s);
     CHECK(s.handshake_timeout == 3s);
     CHECK_FALSE(reading({}).result.tls.port);
     CHECK(reading({"--tls-port", "1", "--tls-cert", "a"}).code == 2);

@@ -245,6 +245,37 @@ def test_certificates_are_read_again(program, options):
     MADE.make("now", "localhost")
 
 
+def test_files_are_watched(program, options):
+    MADE.make("watched", "localhost")
+
+    def put(name, content):
+        fresh = Path(MADE.path("fresh"))
+        fresh.write_bytes(content)
+        fresh.replace(MADE.path(name))
+
+    with Https(program, "--tls-watch", "20ms", *options, pairs=("watched",)) as server:
+        with server.agree() as client:
+            before = client.getpeercert(True)
+        good = Path(MADE.path("watched.pem")).read_bytes()
+        put("watched.pem", b"nothing\n")
+        broken = "certificates have changed, and stay as they were: .*watched.pem"
+        server.wait_for(broken)
+        with server.agree() as client:
+            equal(client.getpeercert(True), before, "as it was")
+        put("watched.pem", good)
+        server.wait_for("certificates have changed, and been read again")
+        put("watched.pem.ocsp", b"nothing")
+        server.wait_for("certificates have changed, and been read again", 2)
+        equal(len(re.findall(broken, server.output())), 1, "said once")
+        MADE.make("watched", "localhost")  # key and certificate, one behind the other
+
+        def is_new():
+            with server.agree() as client:
+                return client.getpeercert(True) != before
+        eventually(is_new, "the new one is shown")
+        Path(MADE.path("watched.pem.ocsp")).unlink()
+
+
 def test_staples_come_and_go(program, options):
     certificate = MADE.make("stapled", "localhost")
     staple = Path(certificate + ".ocsp")

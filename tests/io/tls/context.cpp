@@ -274,6 +274,29 @@ TEST_CASE("files are read again, and what is broken changes nothing") {
     CHECK(before.scheduler.run_task(before.client.read_line()) == "there");
 }
 
+TEST_CASE("only files that have changed are read again, and what is broken throws once") {
+    server_options options = only(
+        {written("watched.pem", read_file(made("a.pem"))), made("a.key"), made("watched.ocsp")});
+    context server(options);
+    CHECK_FALSE(server.reload_changed());
+    (void)written("watched.pem", "broken");
+    CHECK_THROWS_AS(server.reload_changed(), std::runtime_error);
+    CHECK_FALSE(server.reload_changed());
+    CHECK(shown(server, "a.test") == "CN=a.test");
+    (void)written("watched.pem", read_file(made("chain.pem")));
+    CHECK(server.reload_changed());
+    (void)written("watched.ocsp", read_file(made("a.ocsp")));
+    CHECK(server.reload_changed());
+    server.reload();
+    CHECK_FALSE(server.reload_changed());
+    client_options how = sample_client();
+    how.roots = {written("roots.pem", read_file(made("other.pem")))};
+    context client(how);
+    CHECK_FALSE(client.reload_changed());
+    (void)written("roots.pem", read_file(made("chain.pem")));
+    CHECK(client.reload_changed());
+}
+
 TEST_CASE("keys of two kinds for the same names are offered together") {
     server_options options;
     options.certificates = {made_pair("a"), made_pair("a_rsa")};

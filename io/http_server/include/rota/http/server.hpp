@@ -86,8 +86,10 @@ public:
     void refuse(bool on) noexcept;
     /// Reads the files of TLS again, for clients to come; the others notice nothing. Throws
     /// std::runtime_error, as the constructor does, and then nothing has changed. Blocks. Any
-    /// thread, one at a time.
+    /// thread.
     void reload_certificates();
+    /// The same, if one of them has changed: see io::tls::context::reload_changed().
+    bool reload_changed_certificates();
     /// run() in the foreground, drained by SIGINT, SIGTERM or SIGHUP, and ended if need be; for
     /// main(). See io::run_until_signalled().
     void run_until_signalled();

@@ -25,6 +25,10 @@ public:
     /// are forgotten. Throws as the constructor does; then nothing has changed. Blocks for as long
     /// as files do.
     void reload();
+    /// reload(), if a file has been written to or replaced since they were read, or tried to be,
+    /// last; true if it has: a file that is broken throws once. For a program that looks now and
+    /// then.
+    bool reload_changed();
 
     /// The names that its certificates are for, in the order of the certificates.
     [[nodiscard]] std::vector<std::string> names() const;
