@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include <rota/errors.hpp>
@@ -21,6 +22,8 @@ public:
         if (!body_.fresh())
             throw std::invalid_argument("rota: a child over a task that is empty or was awaited");
     }
+
+    [[nodiscard]] const task_group& group() const noexcept { return group_; }
 
 private:
     struct stopper {
@@ -117,6 +120,25 @@ void task_group::child_ended() noexcept {
         // It runs on this worker, so not before this child has gone for good.
         std::exchange(joiner_, nullptr)->make_ready();
     }
+}
+
+/// Throws if the wait of `by` could not end.
+void task_group::check_joiner(const routine& by) const {
+    const auto refuse = [](const char* why) {
+        throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
+                                why);
+    };
+    const routine* r = &by;
+    while (r != &owner_) {
+        const auto* const below = dynamic_cast<const child*>(r);
+        if (below == nullptr)
+            break;
+        if (&below->group() == this)
+            refuse("task_group: joined by a child of its own");
+        r = &below->group().owner_;
+    }
+    if (joiner_ != nullptr)
+        refuse("task_group: joined by two at once");
 }
 
 void task_group::throw_if_failed() const {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <rota/inline_scheduler.hpp>
 #include <rota/runtime.hpp>
 #include <rota/sleep.hpp>
+#include <rota/when_all.hpp>
 #include <rota/with_timeout.hpp>
 #include <rota/yield.hpp>
 
@@ -272,6 +274,41 @@ TEST_CASE("what a child holds is gone before its parent goes on") {
     };
     std::weak_ptr<int> seen;
     scheduler.run_task(parent(&seen, hold));
+}
+
+TEST_CASE("a join that could not end is refused") {
+    rota::inline_scheduler scheduler;
+    const auto refused_by = [&](auto body) {
+        std::string what;
+        constexpr auto parent = [](auto joining, std::string* out) -> rota::task<void> {
+            try {
+                co_await rota::with_task_group(joining);
+            } catch (const std::system_error& e) {
+                CHECK(e.code() == std::errc::resource_deadlock_would_occur);
+                *out = e.what();
+            }
+        };
+        scheduler.run_task(parent(body, &what));
+        CHECK(scheduler.routine_count() == 0);
+        return what;
+    };
+    const auto joins = [](rota::task_group* group) -> rota::task<void> { co_await group->join(); };
+    CHECK(refused_by([&](rota::task_group& group) -> rota::task<void> {
+              group.spawn(joins(&group));
+              co_return;
+          }).starts_with("task_group: joined by a child of its own"));
+    CHECK(refused_by([&](rota::task_group& group) -> rota::task<void> {
+              group.spawn(rota::when_all(joins(&group), rota::sleep_for(1ms)));
+              co_return;
+          }).starts_with("task_group: joined by a child of its own"));
+    CHECK(refused_by([&](rota::task_group& group) -> rota::task<void> {
+              group.spawn(rota::sleep_for(10ms));
+              co_await rota::when_all(joins(&group), joins(&group));
+          }).starts_with("task_group: joined by two at once"));
+    CHECK(refused_by([&](rota::task_group& group) -> rota::task<void> {
+              group.spawn(rota::sleep_for(10ms));
+              co_await rota::when_all(joins(&group), rota::sleep_for(1ms));
+          }).empty());
 }
 
 TEST_CASE("with_task_group with a body that is a function and throws awaits the children") {

@@ -104,11 +104,11 @@ public:
             : group_(group), where_(where) {}
         bool await_ready() const noexcept { return false; }
         template <class Promise>
-        bool await_suspend(std::coroutine_handle<Promise> self) noexcept {
+        bool await_suspend(std::coroutine_handle<Promise> self) {
             routine& parent = self.promise().current_routine();
             if (group_.running_ == 0)
                 return parent.yield_if_spent(self);
-            ROTA_CHECK(group_.joiner_ == nullptr, "one at a time joins a group");
+            group_.check_joiner(parent);
             group_.joiner_ = &parent;
             parent.suspend(self, "task_group::join", where_, &group_);
             return true;
@@ -133,6 +133,9 @@ public:
     /// operation_cancelled if there is none, but a child was cancelled and the parent's stop was
     /// requested. If none has failed and no stop was requested, the group can be used again then;
     /// else what is spawned never begins, and the next join() says the same.
+    ///
+    /// One at a time, and not by a child, nor by what runs below one: that would wait for itself,
+    /// and throws std::system_error (resource_deadlock_would_occur).
     join_awaiter join(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
@@ -147,6 +150,7 @@ private:
     class child;
     void start(task<void> body, std::string name) noexcept;
     void throw_if_failed() const;
+    void check_joiner(const routine& by) const;
     void child_ended() noexcept;
 
     routine& owner_;
