@@ -1,5 +1,8 @@
 #include <rota/semaphore.hpp>
 
+#include <algorithm>
+#include <limits>
+
 namespace rota {
 
 bool semaphore::take(std::size_t count) noexcept {
@@ -40,7 +43,7 @@ void semaphore::release(std::size_t count) noexcept {
     waiter* served = nullptr;
     {
         const std::lock_guard guard(lock_);
-        available_ += count;
+        available_ += std::min(count, std::numeric_limits<std::size_t>::max() - available_);
         served = serve();
     }
     wait_list::wake_chain(served);

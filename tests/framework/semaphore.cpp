@@ -1,6 +1,8 @@
 #include <rota/semaphore.hpp>
 
 #include <atomic>
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -125,4 +127,13 @@ TEST_CASE("no more than so many at a time, on several workers, with cancellation
     rt.join();
     REQUIRE(most <= 3);
     REQUIRE(s.available() == 3);
+}
+
+TEST_CASE("no release makes permits fewer") {
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+    rota::semaphore s(most - 1);
+    s.release(3);
+    CHECK(s.available() == most);
+    const auto permit = s.try_acquire();
+    CHECK(permit.has_value());
 }

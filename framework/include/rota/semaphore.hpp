@@ -87,7 +87,7 @@ public:
     }
     /// Without waiting: nothing if they are not there, or others wait.
     std::optional<permit> try_acquire(std::size_t count = 1);
-    /// Adds permits: those of a detached permit, or new ones.
+    /// Adds permits: those of a detached permit, or new ones; no more than a std::size_t can count.
     void release(std::size_t count = 1) noexcept;
     /// How many are there to be taken now.
     [[nodiscard]] std::size_t available() const;
