@@ -72,7 +72,8 @@ COMPILED = [
 ]
 
 
-WORDS = [*COMPILER.split(), "-std=c++23", "-Wall", "-Wextra", "-Werror", "-I", INCLUDE]
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]  # those of the strictest program
+WORDS = [*COMPILER.split(), "-std=c++23", *WARNINGS, "-I", INCLUDE]
 
 
 def precompile(folder):

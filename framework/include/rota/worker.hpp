@@ -126,7 +126,7 @@ public:
         static_cast<void>(before);
     }
     [[nodiscard]] std::size_t connections() const noexcept {
-        return connections_.load(std::memory_order_relaxed);
+        return static_cast<std::size_t>(connections_.load(std::memory_order_relaxed));
     }
     /// Takes a place for a routine, or for what a routine may outlive (a connection, a listener);
     /// false if the worker has ended, and would never run it.
