@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
 
 #include <rota/detail/stack_trace.hpp>
@@ -34,6 +35,10 @@ void task_without_value(std::coroutine_handle<> ended) noexcept {
     std::fprintf(stderr, "rota: the task %s() has ended without a co_return of its result\n",
                  function_of(ended).c_str());
     std::abort();
+}
+
+void throw_returned_unusable() {
+    throw std::logic_error("rota: a function has returned a task that is empty or was awaited");
 }
 
 void destroy_checked(std::coroutine_handle<> coroutine, const promise_base& promise,

@@ -69,9 +69,9 @@ task<void> serve_client(std::shared_ptr<server::state> s, std::optional<accepted
     try {
         task<void> handling;
         if (socket) {
-            handling = (*by)(std::move(client));
+            handling = rota::detail::returned((*by)(std::move(client)));
         } else {
-            handling = s->rests.resumed(std::move(client), memo);
+            handling = rota::detail::returned(s->rests.resumed(std::move(client), memo));
         }
         co_await std::move(handling);
     } catch (const timed_out&) {

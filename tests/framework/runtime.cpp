@@ -122,6 +122,12 @@ TEST_CASE("block_on returns values and rethrows exceptions") {
     rt.block_on(rota::sleep_for(1ms));
 }
 
+TEST_CASE("block_on refuses a task that cannot be awaited") {
+    rota::runtime rt({.workers = 1});
+    CHECK_THROWS_AS(rt.block_on(rota::task<void>()), std::invalid_argument);
+    CHECK_THROWS_AS(rt.block_on(rota::task<int>()), std::invalid_argument);
+}
+
 TEST_CASE("an exception in a detached routine is reported with its name and ends that one only") {
     std::mutex lock;
     std::vector<std::string> reported;

@@ -214,6 +214,25 @@ TEST_CASE("a drain lets those inside finish and refuses new ones") {
     idle.send("ping\n");
     CHECK(idle.receive_exactly(9) == "re: ping\n");
     CHECK(becomes([&] { return s.s.connections() == 2; }));
+TEST_CASE("a handler that returns no task fails for its client only") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    std::atomic<int> calls{0};
+    std::atomic<int> errors{0};
+    const auto handler = [&](connection c) -> task<void> {
+        const auto none = [](connection) { return task<void>(); };
+        return calls++ == 0 ? none(std::move(c)) : answer_lines(std::move(c));
+    };
+    const serving s(how, handler, [&](context_options& o, server_options&) {
+        o.on_error = [&](const rota::routine&, std::exception_ptr) { ++errors; };
+    });
+    CHECK(s.dial().receive_all().empty());
+    const peer c = s.dial();
+    c.send("hello\n");
+    CHECK(c.receive_exactly(10) == "re: hello\n");
+    CHECK(becomes([&] { return errors == 1; })); // told behind the end of the connection
+}
+
     CHECK(!s.s.drain_token().stop_requested());
     s.s.drain();
     CHECK(s.s.drain_token().stop_requested());

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <vector>
 
 #include <rota/detail/blocking_pool.hpp>
@@ -86,7 +87,8 @@ public:
 
     /// Runs `body`, a task, another wait, or a function (see task_body), as a routine, waits for
     /// its end, and returns its value or rethrows its exception. Starts the runtime if need be.
-    /// Throws std::logic_error in one of its routines: co_await there.
+    /// Throws std::logic_error in one of its routines: co_await there; std::invalid_argument for a
+    /// task that is empty or was awaited.
     template <task_body A>
     body_result_t<A> block_on(A&& body) {
         return block_on_task(as_task(std::forward<A>(body)));
@@ -164,6 +166,8 @@ T runtime::block_on_task(task<T> body) {
     start();
     detail::outcome<T> out;
     spawn(detail::capture(std::move(body), &out), {.name = "block_on"})->wait_stopped();
+    if (!body.fresh())
+        throw std::invalid_argument("block_on: the task is empty or was awaited");
     if (out.error)
         std::rethrow_exception(out.error);
     if constexpr (!std::is_void_v<T>)

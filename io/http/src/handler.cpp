@@ -16,7 +16,7 @@ task<response> call_with_body(const handler::whole_body* function, request* req)
 
 task<response> handler::call(request& req) const {
     if (const auto* function = std::get_if<coroutine>(&shape_))
-        return (*function)(req);
+        return rota::detail::returned((*function)(req));
     if (const auto* function = std::get_if<whole_body>(&shape_))
         return call_with_body(function, &req);
     return call_plain(std::get_if<plain>(&shape_), &req);
@@ -28,7 +28,7 @@ task<response> next::operator()(request& req) const {
     const middleware& function = *(*chain_)[index_];
     next following = *this;
     ++following.index_;
-    return function(req, following);
+    return rota::detail::returned(function(req, following));
 }
 
 } // namespace rota::http

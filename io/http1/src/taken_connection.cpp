@@ -39,7 +39,8 @@ task<void> serve_taken(taken_connection of) {
         const worker_counters::held counted(of.counters->connections_taken_over);
         wire_takeover client(over, of.asked, *of.limits, of.draining);
         try {
-            co_await of.taker(client);
+            task<void> taking = rota::detail::returned(of.taker(client));
+            co_await std::move(taking);
         } catch (...) {
             error = std::current_exception();
             cut = !client.is_all_told();

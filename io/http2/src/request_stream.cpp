@@ -177,7 +177,8 @@ task<exchange::delivery> request_stream::stream(response* answer) {
     }
     answer_ = begun_answer_ = answer;
     try {
-        co_await answer->producer()(*this);
+        task<void> producing = rota::detail::returned(answer->producer()(*this));
+        co_await std::move(producing);
         end_content();
     } catch (...) {
         done.error = std::current_exception();

@@ -56,6 +56,8 @@ bool stream_takeover::peer_closed() const noexcept {
     return of_.closed_ || (of_.content_.ended() && !of_.content_.has_arrived());
 }
 
+bool stream_takeover::failed() const noexcept { return of_.broken(); }
+
 // --- Writing ---
 
 void stream_takeover::check_writable() const {
@@ -192,7 +194,8 @@ task<exchange_end> request_stream::serve_taker() {
         const request* const asked = request_forgotten_ ? nullptr : &responder_.asked();
         stream_takeover client(*this, asked, place_.limits, place_.control.draining);
         try {
-            co_await (*taken_over_)(client);
+            task<void> taking = rota::detail::returned((*taken_over_)(client));
+            co_await std::move(taking);
         } catch (...) {
             if (!client.is_all_told())
                 throw;

@@ -215,7 +215,8 @@ task<void> coder::produce(const coder* self, format to, std::optional<std::uint6
     const pooled_encoder with(self->local_->encoders, self->how(to));
     (*with).reset(length);
     coding_writer writer(*out, *with, length, self->options_.blocking_bytes);
-    co_await (*producer)(writer);
+    task<void> producing = rota::detail::returned((*producer)(writer));
+    co_await std::move(producing);
     co_await writer.end();
 }
 

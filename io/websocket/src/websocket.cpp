@@ -48,7 +48,8 @@ task<void> serve_agreed(io::stream* over, takeover* client, const websocket_term
     ws::session of(*over, *terms, *options, stop, draining, *worker::current());
     std::exception_ptr error;
     try {
-        co_await (*serve)(websocket(of));
+        task<void> serving = rota::detail::returned((*serve)(websocket(of)));
+        co_await std::move(serving);
     } catch (...) {
         error = std::current_exception();
     }
