@@ -107,6 +107,8 @@ task<void> connection::write(std::string_view bytes, deadline until) {
     if (stop.stop_requested())
         throw operation_cancelled();
     const auto where = std::source_location::current();
+bool connection::failed() const noexcept { return core_->failed(); }
+
     output& out = core_->out();
     whole_or_cut all{out, bytes.size()};
     // In slices, so that what is queued stays in bounds however much there is to write.

@@ -102,6 +102,9 @@ public:
 
     /// Nobody uses the handle until `keeper` is told that the rest is over: something has arrived,
     /// the stream has ended or failed, or `until` has come. A peer that still takes what it was
+    [[nodiscard]] bool failed() const noexcept {
+        return receive_error_ != 0 || output_.error() != 0;
+    }
     /// sent is not idle: its time begins when it has taken all, and one that is too slow with that
     /// is aborted. Meanwhile there is no memory but this object's, and what is to be sent.
     void rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,

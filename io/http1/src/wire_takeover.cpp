@@ -22,6 +22,7 @@ task<bool> wire_takeover::fill_more(io::deadline until) {
     return wire_.stream().fill_more(until);
 }
 bool wire_takeover::peer_closed() const noexcept { return wire_.stream().peer_closed(); }
+bool wire_takeover::failed() const noexcept { return wire_.broken(); }
 
 task<void> wire_takeover::write(std::string_view bytes, io::deadline until) {
     return wire_.send(bytes, until);

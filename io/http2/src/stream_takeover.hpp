@@ -24,6 +24,7 @@ public:
     task<bool> fill(io::deadline until = {}) override;
     task<bool> fill_more(io::deadline until = {}) override;
     [[nodiscard]] bool peer_closed() const noexcept override;
+    [[nodiscard]] bool failed() const noexcept override;
     task<void> write(std::string_view bytes, io::deadline until = {}) override;
     task<void> write_owned(std::string bytes, io::deadline until = {}) override;
     bool try_write(std::string_view bytes) override;

@@ -166,6 +166,10 @@ bool stream::peer_closed() const noexcept {
     return state_->ended || state_->failed || state_->truncated || state_->inner.peer_closed();
 }
 
+bool stream::failed() const noexcept {
+    return state_->failed || state_->truncated || state_->lost || state_->inner.failed();
+}
+
 // --- Writing ---
 
 task<void> stream::write(std::string_view bytes, deadline until) {

@@ -23,6 +23,7 @@ public:
     [[nodiscard]] bool peer_closed() const noexcept override {
         return session_.stream().peer_closed();
     }
+    [[nodiscard]] bool failed() const noexcept override { return session_.stream().failed(); }
     task<void> write(std::string_view bytes, io::deadline until) override {
         return session_.write_encoded(bytes, until);
     }

@@ -113,6 +113,9 @@ public:
     [[nodiscard]] bool peer_closed() const noexcept override {
         return broken_ || aborted_ || (finished_ && arrived_.empty());
     }
+    [[nodiscard]] bool failed() const noexcept override {
+        return broken_ || aborted_ || write_refused_;
+    }
 
     task<void> write(std::string_view bytes, io::deadline until = {}) override {
         if (until)
@@ -216,7 +219,8 @@ private:
     [[nodiscard]] bool is_writable() const noexcept {
         return !broken_ && !refuses_writes_ && !aborted_ && !write_ended_;
     }
-    void check_writable() const {
+    void check_writable() {
+        write_refused_ = write_refused_ || refuses_writes_;
         if (!is_writable())
             fail();
     }
@@ -232,6 +236,7 @@ private:
     awaiter* writer_ = nullptr;
     bool finished_ = false;
     bool broken_ = false;
+    bool write_refused_ = false;
     bool refuses_writes_ = false;
     bool aborted_ = false;
     bool write_ended_ = false;

@@ -3,11 +3,15 @@
 
 #include <chrono>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/errors.hpp>
 #include <rota/http/router.hpp>
+#include <rota/sleep.hpp>
 
 #include "session_driver.hpp"
 
@@ -55,6 +59,44 @@ TEST_CASE("only what the kernel surely takes at once is not waited for") {
     CHECK_FALSE(ends_at_once("GET /large" + close));
     CHECK_FALSE(ends_at_once("GET /streamed" + close));
     CHECK_FALSE(ends_at_once("GET /large" + keep + "GET /few" + close));
+}
+
+TEST_CASE("one that has ended its sending is told of what went wrong") {
+    const auto failing = [] {
+        router made;
+        made.get("/late",
+                 [](request&) -> task<response> {
+                     co_await sleep_for(50ms);
+                     throw timed_out();
+                 })
+            .get("/disk",
+                 [](request&) -> task<response> {
+                     co_await sleep_for(50ms);
+                     throw std::system_error(std::make_error_code(std::errc::no_space_on_device));
+                 })
+            .get("/none", [](request&) { return task<response>(); })
+            .get("/stream",
+                 [] { return response::stream([](body_writer&) { return task<void>(); }); });
+        return made;
+    };
+    for (const char* path : {"/late", "/disk", "/none", "/stream"}) {
+        CAPTURE(path);
+        session_driver s(failing());
+        s.stream().send("GET " + std::string(path) + keep);
+        s.finish();
+        s.advance(50ms);
+        CHECK(s.receive().starts_with("HTTP/1.1 500 "));
+        CHECK(s.errors().size() == 1);
+        CHECK(s.ended_well());
+    }
+    session_driver s(failing());
+    s.stream().send("GET /late" + keep);
+    s.scheduler().run();
+    s.stream().reset();
+    s.advance(50ms);
+    CHECK(s.receive().empty());
+    CHECK(s.errors().empty()); // it is what the client has done
+    CHECK(s.ended_well());
 }
 
 TEST_CASE("a drain does not wait for clients that do not close after their last answer") {

@@ -1,5 +1,6 @@
 #include "tls_clients.hpp"
 
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/errors.hpp>
 #include <rota/io/connection.hpp>
 #include <rota/io/listener.hpp>
 #include <rota/io/tls/stream.hpp>
@@ -36,6 +38,10 @@ router routes() {
     all.get("/sleep", [](request&) -> task<response> {
         co_await sleep_for(200ms);
         co_return response::text("slept");
+    });
+    all.get("/late", [](request&) -> task<response> {
+        co_await sleep_for(5ms);
+        throw timed_out();
     });
     return all;
 }
@@ -81,6 +87,29 @@ TEST_CASE("requests know that they came by TLS, for whom and by whom") {
         ask(&ctx, s.address(), &with, get_secured("/who") + get_secured("/who", last)));
     CHECK(answer.ends_with("\r\n\r\na.test O=people,CN=ann"));
     CHECK(answer.find("\r\n\r\na.test O=people,CN=annHTTP/1.1 200 OK") != std::string::npos);
+}
+
+TEST_CASE("one that has ended its sending is told of what went wrong, by TLS") {
+    std::atomic<int> errors{0};
+    io::context ctx(two_workers());
+    server_options options = by_tls();
+    options.hooks.on_error = [&errors](std::string_view) { ++errors; };
+    running s(ctx, routes(), std::move(options));
+    constexpr auto ask_and_end = [](io::context* on, io::endpoint where,
+                                    const io::tls::context* with) -> task<std::string> {
+        io::connection raw = co_await io::connect(*on, where);
+        io::tls::stream tls(raw, *with, "a.test");
+        co_await tls.handshake();
+        co_await tls.write(get_secured("/late"));
+        tls.shutdown_write();
+        std::string all;
+        while (const auto more = co_await tls.read())
+            all += *more;
+        co_return all;
+    };
+    const io::tls::context with(sample_client());
+    CHECK(ctx.block_on(ask_and_end(&ctx, s.address(), &with)).starts_with("HTTP/1.1 500 "));
+    CHECK(errors == 1);
 }
 
 TEST_CASE("in clear and by TLS beside each other") {

@@ -51,6 +51,7 @@ public:
     task<bool> fill_more(deadline until = {}) override;
     [[nodiscard]] bool peer_closed() const noexcept override;
     task<void> write(std::string_view bytes, deadline until = {}) override;
+    [[nodiscard]] bool failed() const noexcept override;
     task<void> write_owned(std::string bytes, deadline until = {}) override;
     task<void> write_shared(shared_bytes bytes, deadline until = {}) override;
     bool try_write(std::string_view bytes) override;

@@ -42,7 +42,6 @@ public:
         consumed_ = 0;
         sent_ = 0;
         patience_.reset();
-        failed_ = false;
     }
 
     [[nodiscard]] std::uint64_t consumed() const noexcept { return consumed_; }
@@ -77,8 +76,9 @@ public:
     /// Half-closes, and reads and drops what the client still sends, so that no reset overtakes the
     /// last answer (RFC 9112 section 9.6), for `limit` at most. Everything has been sent before.
     [[nodiscard]] task<void> linger(std::chrono::milliseconds limit);
-    /// Whether the client has gone, as far as reading or writing has shown.
-    [[nodiscard]] bool broken() const noexcept { return failed_ || stream_.peer_closed(); }
+    /// Whether the client has gone, as far as reading or writing has shown. One that has only ended
+    /// its sending waits for its answer.
+    [[nodiscard]] bool broken() const noexcept { return stream_.failed(); }
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
     /// The same with what is pending.
     [[nodiscard]] std::uint64_t written() const noexcept { return sent_ + pending_.size(); }
@@ -96,7 +96,6 @@ private:
     std::uint64_t consumed_ = 0;
     std::uint64_t sent_ = 0;
     std::optional<io::send_patience> patience_; // of still_takes()
-    bool failed_ = false;                       // to send
 };
 
 } // namespace rota::http

@@ -63,6 +63,7 @@ public:
     task<bool> fill(deadline until = {}) override;
     task<bool> fill_more(deadline until = {}) override;
     [[nodiscard]] bool peer_closed() const noexcept override;
+    [[nodiscard]] bool failed() const noexcept override;
     task<void> write(std::string_view bytes, deadline until = {}) override;
     task<void> write_owned(std::string bytes, deadline until = {}) override;
     bool try_write(std::string_view bytes) override;
