@@ -65,11 +65,16 @@ struct whole_or_cut {
 
 } // namespace
 
-connection::connection(connection&& other) noexcept
-    : stream(std::move(other)), core_(std::exchange(other.core_, nullptr)) {}
+connection::connection(connection&& other) noexcept : stream(std::move(other)) {
+    if (other.core_ != nullptr)
+        other.core_->check_move(); // it would go on in what was moved from
+    core_ = std::exchange(other.core_, nullptr);
+}
 
 connection& connection::operator=(connection&& other) noexcept {
     if (this != &other) {
+        if (other.core_ != nullptr)
+            other.core_->check_move();
         if (core_ != nullptr)
             core_->let_go();
         core_ = std::exchange(other.core_, nullptr);
@@ -102,13 +107,13 @@ task<bool> connection::fill_more(deadline until) {
 
 bool connection::peer_closed() const noexcept { return core_->peer_closed(); }
 
+bool connection::failed() const noexcept { return core_->failed(); }
+
 task<void> connection::write(std::string_view bytes, deadline until) {
     const std::stop_token stop = co_await current_stop_token;
     if (stop.stop_requested())
         throw operation_cancelled();
     const auto where = std::source_location::current();
-bool connection::failed() const noexcept { return core_->failed(); }
-
     output& out = core_->out();
     whole_or_cut all{out, bytes.size()};
     // In slices, so that what is queued stays in bounds however much there is to write.

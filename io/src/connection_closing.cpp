@@ -49,9 +49,19 @@ bool connection_core::stop() noexcept {
     return stray;
 }
 
+void connection_core::check_not_waited_in() noexcept {
+    ROTA_CHECK_ALWAYS(!reader_.waiting_on() && !output_.waited_in(),
+                      "a connection outlives what waits in it, and stays where it is meanwhile");
+}
+
+void connection_core::check_move() noexcept {
+    if (worker::current() == &(operation::home)) // as above
+        check_not_waited_in();
+}
+
 void connection_core::close() noexcept {
     ROTA_CHECK(may_be_used(), "a connection is closed by its worker");
-    ROTA_CHECK_ALWAYS(!reader_.waiting_on(), "a connection outlives what waits in it");
+    check_not_waited_in();
     life_ = life::closing;
     io_.home.timers().disarm(linger_); // of rests
     output_.close();

@@ -83,6 +83,9 @@ public:
     void abort() noexcept;
     /// The same from whatever thread the handle goes on, for one that may be dead, too.
     void let_go() noexcept;
+    /// Its handle moves: ends the program if a routine waits in it that has not been told to stop.
+    /// Any thread; another than its worker's cannot look.
+    void check_move() noexcept;
     /// The context stops: aborts. True if a handle was there still; it is dead in the end.
     bool stop() noexcept;
     /// Its peer, or, where that has no address, its own. Throws std::system_error.
@@ -99,12 +102,12 @@ public:
     [[nodiscard]] bool peer_closed() const noexcept {
         return end_of_stream_ || receive_error_ != 0;
     }
-
-    /// Nobody uses the handle until `keeper` is told that the rest is over: something has arrived,
-    /// the stream has ended or failed, or `until` has come. A peer that still takes what it was
     [[nodiscard]] bool failed() const noexcept {
         return receive_error_ != 0 || output_.error() != 0;
     }
+
+    /// Nobody uses the handle until `keeper` is told that the rest is over: something has arrived,
+    /// the stream has ended or failed, or `until` has come. A peer that still takes what it was
     /// sent is not idle: its time begins when it has taken all, and one that is too slow with that
     /// is aborted. Meanwhile there is no memory but this object's, and what is to be sent.
     void rest(rest_keeper& keeper, std::chrono::steady_clock::time_point until,
@@ -129,6 +132,7 @@ private:
     /// A peer that says more than a handshake and a request is one to stay.
     static constexpr std::uint8_t settled = 8;
 
+    void check_not_waited_in() noexcept;
     connection_core(int fd, worker_io& io, assignment place, gone_hook on_gone);
     ~connection_core() = default;
 

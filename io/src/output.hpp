@@ -79,6 +79,8 @@ public:
     [[nodiscard]] send_progress progress() const noexcept;
     /// The errno value with which sending failed, or 0.
     [[nodiscard]] int error() const noexcept;
+    /// Whether a routine waits here that has not been told to stop.
+    [[nodiscard]] bool waited_in() const noexcept;
     /// No more may be queued, because what is queued ends with a part of something.
     void cut() noexcept;
     [[nodiscard]] bool is_cut() const noexcept;

@@ -89,6 +89,7 @@ task<int> error_in(std::function<task<void>()> call) {
 }
 
 enum class wait_of { read, flush };
+enum class end_of { life, place, assigned_place };
 
 task<void> wait_in(connection* c, wait_of what) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::hours(1);
@@ -100,7 +101,8 @@ task<void> wait_in(connection* c, wait_of what) {
 }
 
 /// `stopped`: the routine that waits has been told to end.
-task<void> drop_waited_in(context* ctx, endpoint to, wait_of what, bool at_home, bool stopped) {
+task<void> drop_waited_in(context* ctx, endpoint to, wait_of what, end_of how, bool at_home,
+                          bool stopped) {
     rota::routine& self = co_await rota::current_routine;
     std::optional<connection> c = co_await connect(*ctx, to);
     const routine_ptr waiting =
@@ -109,7 +111,14 @@ task<void> drop_waited_in(context* ctx, endpoint to, wait_of what, bool at_home,
         co_await rota::yield();
     if (stopped)
         waiting->request_stop();
-    const auto go = [&c] { c.reset(); };
+    std::optional<connection> other;
+    if (how == end_of::assigned_place)
+        other = co_await connect(*ctx, to);
+    const auto go = [&] {
+        if (how != end_of::life)
+            other = std::move(*c);
+        c.reset();
+    };
     if (at_home)
         go();
     else
@@ -172,24 +181,28 @@ TEST_CASE("a handle may be replaced elsewhere") {
     CHECK(all.others[1].receive_all() == "mine");
 }
 
-TEST_CASE("a connection does not go while a routine waits in it") {
+TEST_CASE("a connection does not go, nor move, while a routine waits in it") {
     const combination how = each_combination();
     CAPTURE(how);
-    const auto all = [&](wait_of what, bool at_home, bool stopped) {
+    const auto all = [&](wait_of what, end_of ends, bool at_home, bool stopped) {
         const plain_listener to;
         context_options options = options_for(how);
         options.reactor.linger =
             std::chrono::milliseconds(50); // what flush() waits for is never taken
         context ctx(options);
-        ctx.block_on(drop_waited_in(&ctx, to.where(), what, at_home, stopped));
+        ctx.block_on(drop_waited_in(&ctx, to.where(), what, ends, at_home, stopped));
     };
     for (const wait_of what : {wait_of::read, wait_of::flush}) {
-        for (const bool at_home : {true, false}) {
-            CAPTURE(static_cast<int>(what), at_home);
-            CHECK(last_words([&] {
-                      all(what, at_home, false);
-                  }).find("a connection outlives what waits in it") != std::string::npos);
-            all(what, at_home, true);
+        for (const end_of ends : {end_of::life, end_of::place, end_of::assigned_place}) {
+            for (const bool at_home : {true, false}) {
+                if (!at_home && ends != end_of::life)
+                    continue; // another thread cannot see it
+                CAPTURE(static_cast<int>(what), static_cast<int>(ends), at_home);
+                CHECK(last_words([&] {
+                          all(what, ends, at_home, false);
+                      }).find("a connection outlives what waits in it") != std::string::npos);
+                all(what, ends, at_home, true);
+            }
         }
     }
 }
