@@ -1,5 +1,7 @@
 #include <rota/executor.hpp>
 
+#include <rota/detail/one_line.hpp>
+
 #include <array>
 #include <cstdio>
 #include <new>
@@ -17,7 +19,8 @@ void write_to_stderr(const routine& r, std::exception_ptr error) {
         std::rethrow_exception(std::move(error));
     } catch (const std::exception& e) {
         std::fprintf(stderr, "rota: routine %s#%llu %s an exception: %s\n", r.name().c_str(),
-                     static_cast<unsigned long long>(r.id()), what, e.what());
+                     static_cast<unsigned long long>(r.id()), what,
+                     detail::one_line(e.what()).c_str());
     } catch (...) {
         std::fprintf(stderr, "rota: routine %s#%llu %s an exception of unknown type\n",
                      r.name().c_str(), static_cast<unsigned long long>(r.id()), what);

@@ -1,5 +1,6 @@
 #include <rota/routine.hpp>
 
+#include <rota/detail/one_line.hpp>
 #include <rota/executor.hpp>
 #include <rota/worker.hpp>
 
@@ -23,7 +24,7 @@ void waiter::wake() noexcept { owner->make_ready(); }
 
 routine::routine(executor& owner, worker& home, std::string name, bool report_errors)
     : runnable(&routine::run), owner_(owner), home_(home), id_(owner.registry().next_id()),
-      name_(std::move(name)), report_errors_(report_errors) {}
+      name_(detail::one_line(std::move(name))), report_errors_(report_errors) {}
 
 routine::~routine() = default;
 

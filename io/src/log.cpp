@@ -1,10 +1,13 @@
 #include <rota/io/detail/log.hpp>
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+
+#include <rota/detail/one_line.hpp>
 
 namespace rota::log {
 namespace {
@@ -45,10 +48,10 @@ void write(level of, fmt::string_view format, fmt::format_args with) noexcept {
     spdlog::logger* const to = logger();
     if (to == nullptr)
         return;
-    fmt::memory_buffer line;
+    std::string line;
     spdlog::string_view_t text(format.data(), format.size());
     try {
-        fmt::vformat_to(fmt::appender(line), format, with);
+        line = detail::one_line(fmt::vformat(format, with));
         text = {line.data(), line.size()};
     } catch (const std::exception&) {
         // There is no memory for it: the level and the words are better than nothing.

@@ -42,6 +42,12 @@ TEST_CASE("a line is written if the logger takes its level") {
     CHECK(ends_with(lines, "yes"));
 }
 
+TEST_CASE("what is put into a line does not begin another one") {
+    const logged lines;
+    rota::log::error("routine {}: {}", "na\nme", "boom\r\n[info] fine\x1b[0m");
+    CHECK(ends_with(lines, "[error] routine na\\x0ame: boom\\x0d\\x0a[info] fine\\x1b[0m"));
+}
+
 TEST_CASE("a line that cannot be formatted is written as it is") {
     const logged lines;
     const int one = 1;

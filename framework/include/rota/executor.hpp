@@ -24,7 +24,8 @@ namespace rota {
 class blocking_pool;
 
 struct spawn_options {
-    std::string name{};   ///< for logs and listings; need not be unique
+    /// For logs and listings, where control characters in it are `\xNN`; need not be unique.
+    std::string name{};
     worker* on = nullptr; ///< null: the least loaded worker
     bool report_errors =
         true; ///< tell the executor's error handler of an exception that ends the routine

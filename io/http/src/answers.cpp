@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/detail/one_line.hpp>
 #include <rota/errors.hpp>
 #include <rota/http/detail/responder.hpp>
 #include <rota/http/status.hpp>
@@ -13,28 +14,12 @@
 namespace rota::http {
 namespace {
 
-constexpr std::string_view hex_digits = "0123456789abcdef";
-
-/// What a client has sent may be part of it, and is not to look like a line of its own in a log.
-std::string one_line(std::string_view text) {
-    std::string line;
-    line.reserve(text.size());
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte >= 0x20 && byte != 0x7f) {
-            line += c;
-        } else {
-            line.append("\\x").append(1, hex_digits[byte >> 4]).append(1, hex_digits[byte & 15]);
-        }
-    }
-    return line;
-}
-
 bool is_failure(int status) noexcept { return status >= 400 && status <= 599; }
 
 std::string text_of(const std::exception& error) {
     const char* const what = error.what();
-    return what != nullptr ? one_line(what) : "an exception without a text";
+    // What a client has sent may be part of it.
+    return what != nullptr ? rota::detail::one_line(what) : "an exception without a text";
 }
 
 std::string describe(const std::exception_ptr& error) {

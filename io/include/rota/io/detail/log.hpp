@@ -3,7 +3,8 @@
 #include <fmt/core.h>
 
 /// Lines for spdlog's default logger, as spdlog's own functions write them; but what formats them
-/// is compiled once, not in each source again.
+/// is compiled once, not in each source again. What is put into a line does not begin another one:
+/// control characters are `\xNN`.
 namespace rota::log {
 
 enum class level : unsigned char { debug, info, warn, error, critical };
