@@ -154,6 +154,8 @@ void runtime::add_worker() {
     const std::size_t index = slots_.size();
     auto sleeper = options_.make_parking ? options_.make_parking(index)
                                          : std::unique_ptr<parking>(std::make_unique<parker>());
+    if (sleeper == nullptr)
+        throw std::invalid_argument("runtime: make_parking has returned nothing");
     auto shard = std::make_unique<worker>(index, time_source::steady(), std::move(sleeper));
     shard->set_watch(watch_.get());
     stall_watch::place watched = stall_watch::make_place(*shard);
@@ -213,7 +215,13 @@ void runtime::start_threads(const std::vector<std::size_t>& of) {
 
 void runtime::start() {
     const std::lock_guard guard(lock_);
-    if (running_ || stopped_)
+    if (stopped_)
+        throw std::logic_error("runtime: start() after stop()");
+    start_unstopped();
+}
+
+void runtime::start_unstopped() {
+    if (running_)
         return;
     watch_->start();
     std::vector<std::size_t> all;
@@ -225,7 +233,11 @@ void runtime::start() {
 
 void runtime::join() {
     refuse_any_own_thread("join()");
-    start();
+    {
+        const std::lock_guard guard(lock_);
+        if (!stopped_)
+            start_unstopped();
+    }
     registry_.wait_empty();
 }
 
@@ -310,7 +322,7 @@ void runtime::set_workers(std::size_t count) {
     }
     const std::lock_guard guard(lock_);
     if (stopped_)
-        return;
+        throw std::logic_error("runtime: set_workers() after stop()");
     while (active_.size() > count) {
         slot& s = slots_[active_.back()];
         active_.pop_back();

@@ -219,7 +219,9 @@ TEST_CASE("a runtime that was never started, and one that has been stopped") {
     rota::runtime rt({.workers = 2});
     rt.stop();
     rt.stop();
-    rt.start();
+    rt.join();
+    REQUIRE_THROWS_AS(rt.start(), std::logic_error);
+    REQUIRE_THROWS_AS(rt.set_workers(1), std::logic_error);
     REQUIRE_THROWS_AS(rt.spawn(count_up(&n, 1)), std::logic_error);
     REQUIRE_THROWS_AS(rt.block_on(greet("nobody")), std::logic_error);
 }
@@ -397,6 +399,14 @@ TEST_CASE("workers come with the load, and go with it") {
     CHECK(ended == spawned);
     rt.spawn(spin(&over, &ended))->wait_stopped();
     CHECK(ended == spawned + 1);
+}
+
+TEST_CASE("a worker needs something to sleep on") {
+    CHECK_THROWS_AS(
+        rota::runtime(
+            {.workers = 1,
+             .make_parking = [](std::size_t) { return std::unique_ptr<rota::parking>(); }}),
+        std::invalid_argument);
 }
 
 TEST_CASE("a limit of stalls is not negative") {

@@ -69,12 +69,13 @@ public:
     static constexpr std::size_t max_workers = 256;
 
     /// Throws std::invalid_argument for more than max_workers workers, for a workers_max below
-    /// `workers`, and for a negative stall_limit.
+    /// `workers`, for a negative stall_limit, and for a make_parking that returns nothing.
     explicit runtime(runtime_options options = {});
     ~runtime() override;
 
     /// Starts the worker threads, unless they have been. Throws std::system_error if not all of
-    /// them can be had: none runs then, nothing has changed, and it can be tried again.
+    /// them can be had: none runs then, nothing has changed, and it can be tried again;
+    /// std::logic_error after stop().
     void start();
     /// Waits until no routine is left. New ones may be spawned meanwhile, and are waited for too.
     /// Throws std::logic_error where stop() does.
@@ -98,7 +99,8 @@ public:
     /// takes no new routines and ends when its last routine has stopped; growing takes draining
     /// workers back first. Throws std::system_error if not all threads can be had, and what the
     /// observer of on_worker_added() throws: there are as many workers as before then, each with
-    /// its thread, and it can be tried again. Any thread, workers too.
+    /// its thread, and it can be tried again; std::logic_error after stop(). Any thread, workers
+    /// too.
     void set_workers(std::size_t count);
     /// How many workers take new routines. Any thread.
     [[nodiscard]] std::size_t worker_count() const;
@@ -136,6 +138,7 @@ private:
     [[nodiscard]] bool scale();
     void add_worker();
     void activate(std::size_t index) noexcept;
+    void start_unstopped();
     void start_threads(const std::vector<std::size_t>& of);
     void run_down() noexcept;
     void grow(std::size_t count);
