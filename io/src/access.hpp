@@ -9,8 +9,8 @@ namespace rota::io {
 
 /// What the reactor needs of a context, and users do not.
 struct context_access {
-    /// The io state of a worker of this context.
-    [[nodiscard]] static worker_io& io_of(context& ctx, const worker& w) noexcept;
+    /// The io state of a worker of this context; throws std::logic_error for one of another.
+    [[nodiscard]] static worker_io& io_of(context& ctx, const worker& w);
 };
 
 /// What the reactor needs of a connection, and users do not.

@@ -85,11 +85,16 @@ void log_stall(const stall_report& report) {
     report.ended ? log::info("{}", line) : log::warn("{}", line);
 }
 
+/// What to_string() calls a value that no enumerator has.
+constexpr std::string_view unknown = "unknown";
+
 void validate(const reactor_options& o) {
     const auto require = [](bool holds, const char* what) {
         if (!holds)
             throw std::invalid_argument(std::string("reactor options: ") + what);
     };
+    require(to_string(o.topology) != unknown, "topology is none of its values");
+    require(to_string(o.backend) != unknown, "backend is none of its values");
     require(o.ring_entries >= 1 && o.ring_entries <= 32768, "ring_entries must be from 1 to 32768");
     require(std::has_single_bit(o.receive_buffers) && o.receive_buffers <= 32768,
             "receive_buffers must be a power of two up to 32768");
@@ -120,7 +125,7 @@ std::string_view to_string(topology t) noexcept {
     case topology::dedicated:
         return "dedicated";
     }
-    return "unknown";
+    return unknown;
 }
 
 std::string_view to_string(backend_kind b) noexcept {
@@ -132,7 +137,7 @@ std::string_view to_string(backend_kind b) noexcept {
     case backend_kind::epoll:
         return "epoll";
     }
-    return "unknown";
+    return unknown;
 }
 
 backend_source kernel_backends(backend_kind kind, unsigned ring_entries) {
@@ -379,8 +384,11 @@ backend_kind context::backend() const noexcept { return parts_->backend; }
 
 const reactor_options& context::options() const noexcept { return parts_->options.reactor; }
 
-worker_io& context_access::io_of(context& ctx, const worker& w) noexcept {
-    return *ctx.parts_->per_worker[w.index()];
+worker_io& context_access::io_of(context& ctx, const worker& w) {
+    worker_io* const io = ctx.parts_->per_worker[w.index()].get();
+    if (io == nullptr || &io->home != &w)
+        throw std::logic_error("rota: a routine uses io of a context whose worker does not run it");
+    return *io;
 }
 
 void context::stop() {

@@ -158,6 +158,8 @@ TEST_CASE("impossible options are refused") {
     context_options o;
     o.workers = 1;
     SECTION("buffers that are no power of two") { o.reactor.receive_buffers = 100; }
+    SECTION("no topology") { o.reactor.topology = static_cast<topology>(7); }
+    SECTION("no backend") { o.reactor.backend = static_cast<backend_kind>(9); }
     SECTION("no buffers") { o.reactor.receive_buffers = 0; }
     SECTION("buffers without room") { o.reactor.receive_buffer_bytes = 0; }
     SECTION("too many workers") { o.workers = 257; }

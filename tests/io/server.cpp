@@ -104,6 +104,16 @@ TEST_CASE("options that make no sense, and addresses that cannot be had, are ref
     CHECK(ctx.block_on(asks(&idle)));
 }
 
+TEST_CASE("run() is for a routine of the server's own context") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    context ctx(options_for(how));
+    context other(options_for(how));
+    server s(ctx, answer_lines, {.listen = {endpoint::ip("127.0.0.1", 0)}});
+    CHECK_THROWS_AS(other.block_on(s.run()), std::logic_error);
+    CHECK(s.listening().empty());
+}
+
 TEST_CASE("no more clients at once than there may be, the next is served when one leaves") {
     const combination how = each_combination();
     CAPTURE(how);
@@ -204,16 +214,6 @@ TEST_CASE("a handler that throws before it is a coroutine, and one that lets go 
     CHECK(errors == 1);
 }
 
-TEST_CASE("a drain lets those inside finish and refuses new ones") {
-    const combination how = each_combination();
-    CAPTURE(how);
-    serving s(how, answer_lines);
-    const peer half_sent = s.dial();
-    half_sent.send("half of a ");
-    const peer idle = s.dial();
-    idle.send("ping\n");
-    CHECK(idle.receive_exactly(9) == "re: ping\n");
-    CHECK(becomes([&] { return s.s.connections() == 2; }));
 TEST_CASE("a handler that returns no task fails for its client only") {
     const combination how = each_combination();
     CAPTURE(how);
@@ -233,6 +233,16 @@ TEST_CASE("a handler that returns no task fails for its client only") {
     CHECK(becomes([&] { return errors == 1; })); // told behind the end of the connection
 }
 
+TEST_CASE("a drain lets those inside finish and refuses new ones") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    serving s(how, answer_lines);
+    const peer half_sent = s.dial();
+    half_sent.send("half of a ");
+    const peer idle = s.dial();
+    idle.send("ping\n");
+    CHECK(idle.receive_exactly(9) == "re: ping\n");
+    CHECK(becomes([&] { return s.s.connections() == 2; }));
     CHECK(!s.s.drain_token().stop_requested());
     s.s.drain();
     CHECK(s.s.drain_token().stop_requested());
