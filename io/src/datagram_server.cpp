@@ -241,7 +241,7 @@ static task<void> run_to_the_end(run_guard<datagram_server::state> given) {
 
 static datagram_server_options checked(datagram_server_options options) {
     if (options.drain_timeout.count() < 0)
-        throw std::invalid_argument("datagram_server: a time is not negative");
+        throw std::invalid_argument("datagram_server: drain_timeout must not be negative");
     options.drain_timeout = at_most_ten_years(options.drain_timeout);
     return options;
 }
@@ -257,7 +257,7 @@ datagram_server::~datagram_server() { state_->settle(std::nullopt); }
 
 task<void> datagram_server::run() {
     if (state_->begun)
-        throw std::logic_error("datagram_server: run() once");
+        throw std::logic_error("datagram_server: run() may be called once");
     state_->begun = true;
     return run_to_the_end(run_guard(state_));
 }

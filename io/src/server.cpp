@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include <rota/io/detail/log.hpp>
 #include <rota/join.hpp>
@@ -64,11 +65,13 @@ static std::shared_ptr<server::state> checked(context& ctx, bool has_handler,
     }
     if (!has_handler)
         throw std::invalid_argument("server: no handler");
-    for (std::chrono::milliseconds* const each : {&options.drain_timeout, &options.rest_grace}) {
-        if (each->count() < 0)
-            throw std::invalid_argument("server: a time is not negative");
-        *each = at_most_ten_years(*each);
-    }
+    const auto check = [](std::chrono::milliseconds& time, const char* name) {
+        if (time.count() < 0)
+            throw std::invalid_argument(std::string("server: ") + name + " must not be negative");
+        time = at_most_ten_years(time);
+    };
+    check(options.drain_timeout, "drain_timeout");
+    check(options.rest_grace, "rest_grace");
     return std::make_shared<server::state>(ctx, std::move(options));
 }
 
@@ -85,7 +88,7 @@ server::server(context& ctx, drained_handler on_client, server_options options)
 
 void server::also(std::vector<endpoint> listen, handler on_client) {
     if (state_->begun)
-        throw std::logic_error("server: also() before run()");
+        throw std::logic_error("server: also() comes before run()");
     if (listen.empty() || on_client == nullptr)
         throw std::invalid_argument("server: also() needs an address and a handler");
     state_->others.push_back({.listen = std::move(listen), .on_client = std::move(on_client)});
@@ -117,7 +120,7 @@ std::vector<endpoint> server::listening() const {
 
 void server::attach_task(task<void> body, attach_options options) {
     if (state_->begun)
-        throw std::logic_error("server: attach() what runs beside it before run()");
+        throw std::logic_error("server: attach() comes before run()");
     state_->attached.push_back({.body = std::move(body), .options = std::move(options)});
 }
 
@@ -366,7 +369,7 @@ static task<void> run_to_the_end(run_guard<server::state> given) {
 
 task<void> server::run() {
     if (state_->begun)
-        throw std::logic_error("server: run() once");
+        throw std::logic_error("server: run() may be called once");
     state_->begun = true;
     return run_to_the_end(run_guard(state_));
 }

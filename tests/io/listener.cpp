@@ -9,6 +9,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -167,6 +168,26 @@ TEST_CASE("an address in use is refused by name, unless the port is shared") {
     }
     finish(first.routine);
     finish(second.routine);
+}
+
+TEST_CASE("an address that cannot be had is refused with what to do about it") {
+    context ctx(options_for(each_combination()));
+    const auto refused = [&](const endpoint& at) {
+        std::promise<endpoint> where;
+        try {
+            ctx.block_on(greet(&ctx, at, {}, 0, &where));
+        } catch (const std::system_error& e) {
+            return std::string(e.what());
+        }
+        return std::string();
+    };
+    const auto says = [&](const endpoint& at, const std::string& what) {
+        return refused(at).find(what) != std::string::npos;
+    };
+    CHECK(says("[fe80::1]:0", "a link-local address needs a scope: [fe80::1%eth0]:8080"));
+    CHECK(says(endpoint(), "the endpoint is empty"));
+    CHECK(says("unix:/proc/x.sock", "no socket can be made in its directory"));
+    CHECK(says("unix:/nowhere/x.sock", "make its directory first"));
 }
 
 TEST_CASE("options reach the accepted sockets") {

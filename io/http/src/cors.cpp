@@ -43,7 +43,7 @@ struct cors_state {
         if (options.origins.empty() && !options.allowed)
             throw std::invalid_argument("cors(): no origin is allowed anything");
         if (options.max_age.count() < 0)
-            throw std::invalid_argument("cors(): a time is not negative");
+            throw std::invalid_argument("cors(): max_age must not be negative");
         for (const std::string& each : options.origins) {
             if (each != "*" && !is_origin(each))
                 throw std::invalid_argument("cors(): \"" + each + "\" is no origin");

@@ -113,8 +113,10 @@ task<response> answer_in_time(const clock_state* by, request* req, next proceed)
 middleware concurrency_limit(concurrency_limit_options options, error_page page) {
     if (options.at_once == 0)
         throw std::invalid_argument("at least one request at once");
-    if (options.patience.count() < 0 || options.retry_after.count() < 0)
-        throw std::invalid_argument("concurrency_limit(): a time is not negative");
+    if (options.patience.count() < 0)
+        throw std::invalid_argument("concurrency_limit(): patience must not be negative");
+    if (options.retry_after.count() < 0)
+        throw std::invalid_argument("concurrency_limit(): retry_after must not be negative");
     auto of = std::make_shared<places>(options, std::move(page));
     return [of = std::move(of)](request& req, next proceed) {
         return answer_in_turn(of.get(), &req, proceed);
