@@ -121,7 +121,7 @@ CLI::Option* add_time(CLI::App& app, const std::string& name, std::chrono::milli
                       const std::string& help, std::chrono::milliseconds least,
                       std::optional<std::chrono::milliseconds> most = std::nullopt) {
     const auto show = [](std::chrono::milliseconds t) { return to_text(t); };
-    const std::string bound = most ? " up to " + to_text(*most) : "";
+    const std::string bound = " up to " + to_text(most.value_or(duration_max));
     return add_parsed(app, name, into, parse_duration, show, "TIME", help,
                       "no time" + bound + ": try 500ms, 10s or 5m", least, most)
         ->group("Limits");
@@ -344,17 +344,19 @@ void add_limits(CLI::App& app, settings& s) {
                "Connections at once; more clients wait to be accepted", 1, 10'000'000)
         ->group("Limits");
     add_parsed(app, "--max-body", s.max_body, parse_bytes, bytes_to_text, "SIZE",
-               "Content of a request to /echo or /form", "no size: try 64K or 16M")
+               "Content of a request to /echo or /form",
+               "no size below 8589934592G: try 64K or 16M")
         ->group("Limits");
     add_parsed(app, "--max-message", s.max_message, parse_bytes, bytes_to_text, "SIZE",
-               "A message of a WebSocket, decompressed", "no size: try 64K or 16M")
+               "A message of a WebSocket, decompressed",
+               "no size below 8589934592G: try 64K or 16M")
         ->group("Limits");
     add_time(app, "--ping-after", s.ping_after,
              "Of silence, a WebSocket gets a ping, and is gone after as long again; 0: never",
              milliseconds(0));
     add_parsed(app, "--max-memory", s.max_memory, parse_bytes, bytes_to_text, "SIZE",
                "In use, then requests are refused; else three quarters of what there is",
-               "no size from 64M on: try 512M or 2G", std::uint64_t{64} << 20)
+               "no size from 64M to below 8589934592G: try 512M or 2G", std::uint64_t{64} << 20)
         ->default_str("")
         ->group("Limits");
     add_time(app, "--header-timeout", s.header_timeout, "For the head of a request to arrive",
@@ -367,7 +369,7 @@ void add_limits(CLI::App& app, settings& s) {
              milliseconds(1));
     add_parsed(app, "--send-rate-min", s.send_rate_min, parse_bytes, bytes_to_text, "SIZE",
                "Bytes a second that a client has to take of its answers; 0: any",
-               "no size: try 240 or 1K", std::uint64_t{0})
+               "no size below 8589934592G: try 240 or 1K", std::uint64_t{0})
         ->group("Limits");
     add_time(app, "--drain-timeout", s.drain_timeout,
              "For requests in flight when the server is to end", milliseconds(0));
@@ -420,9 +422,14 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
         if (!into.unix_path.empty())
             (void)rota::io::endpoint::unix_path(into.unix_path);
         (void)rota::http::guard({.allowed_hosts = into.allowed_hosts});
-        (void)rota::io::network_list(into.proxies.trusted);
     } catch (const std::invalid_argument& e) {
         err << "rota-http: " << e.what() << " (see --help)\n";
+        return 2;
+    }
+    try {
+        (void)rota::io::network_list(into.proxies.trusted);
+    } catch (const std::invalid_argument& e) {
+        err << "rota-http: --trusted-proxy: " << e.what() << " (see --help)\n";
         return 2;
     }
     return std::nullopt;

@@ -16,7 +16,6 @@ struct unit {
 
 constexpr std::array<unit, 4> times{{{"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
 constexpr std::array<unit, 4> sizes{{{"G", 1U << 30}, {"M", 1U << 20}, {"K", 1U << 10}, {"", 1}}};
-constexpr std::uint64_t year_ms = std::uint64_t{366} * 24 * 3'600'000;
 
 /// A whole number off the front of `text`.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
@@ -60,7 +59,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     for (const unit& u : times) {
         if (u.name != text)
             continue;
-        const auto length = times_factor(*number, u.factor, year_ms);
+        const auto length = times_factor(*number, u.factor, duration_max.count());
         return length ? std::optional(std::chrono::milliseconds(*length)) : std::nullopt;
     }
     return std::nullopt;

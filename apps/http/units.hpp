@@ -16,8 +16,11 @@ namespace rota_http {
 /// anything else.
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-/// "1000", "64K", "16M", "2G", each perhaps with "B" or "iB" behind it: powers of 1024. Nothing for
-/// anything else.
+/// No time is longer: a year.
+constexpr std::chrono::milliseconds duration_max = std::chrono::hours(24) * 366;
+
+/// "1000", "64K", "16M", "2G", each perhaps with "B" or "iB" behind it: powers of 1024, below
+/// 8589934592G (2^63). Nothing for anything else.
 [[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 /// How many workers: always `least`, or up to `most` under load.

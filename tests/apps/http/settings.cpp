@@ -252,6 +252,19 @@ TEST_CASE("what is wrong is told in one line") {
     }
 }
 
+TEST_CASE("what is wrong with a value is told with the option, and with the largest one") {
+    const auto says = [](const char* option, const char* value, const char* what) {
+        const reading r({option, value});
+        CAPTURE(r.err);
+        return r.code == 2 && r.err.find(what) != std::string::npos;
+    };
+    CHECK(says("--trusted-proxy", "10.0.0.0/33", "--trusted-proxy: "));
+    CHECK(says("--stall-limit", "999999h", "is no time up to 8784h"));
+    CHECK(says("--max-body", "99999999999G", "is no size below 8589934592G"));
+    CHECK_FALSE(reading({"--stall-limit", "8784h"}).code);
+    CHECK_FALSE(reading({"--max-body", "8589934591G"}).code);
+}
+
 TEST_CASE("an option whose value was left out does not take the next one for it") {
     const reading r({"--allowed-host", "--token-file", "t"});
     CHECK(r.code == 2);
