@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -95,6 +96,13 @@ void serve(const std::string& address, const std::string& store_name) {
 } // namespace
 
 int main(int argc, char** argv) {
+    const bool asked = argc > 1 && std::string_view(argv[1]) == "--help";
+    if (asked || argc > 3) {
+        std::fputs("usage: rota-own-queue [ADDRESS [STORE]], by default 127.0.0.1:8080 memory;\n"
+                   "a STORE is memory, sqlite:PATH or postgres://USER@HOST/DATABASE\n",
+                   asked ? stdout : stderr);
+        return asked ? 0 : 2;
+    }
     try {
         serve(argc > 1 ? argv[1] : "127.0.0.1:8080", argc > 2 ? argv[2] : "memory");
     } catch (const std::exception& e) {

@@ -1,5 +1,7 @@
 // A TCP tunnel: connects each client of one address to another. Each direction ends by itself, so a
 // client that has sent all it has to send still gets the answer.
+#include <cstdio>
+
 #include <rota/io/server.hpp>
 #include <rota/when_all.hpp>
 
@@ -17,8 +19,10 @@ task<void> tunnel(io::context* ctx, io::endpoint where, io::connection client) {
 }
 
 int main(int count, char** arguments) {
-    if (count != 3)
+    if (count != 3) {
+        std::fputs("usage: tunnel LISTEN TO: addresses, as 8080 or 10.0.0.1:80\n", stderr);
         return 2;
+    }
     return io::exit_code_of([&] {
         io::context ctx;
         const auto where = io::endpoint::parse(arguments[2]);

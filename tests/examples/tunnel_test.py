@@ -129,5 +129,10 @@ def test_it_ends_with_clients(program, _):
             equal(tunnel.wait(), 0, "exit code")
 
 
+def test_it_says_what_it_needs(program, _):
+    done = subprocess.run([program, "8080"], capture_output=True, text=True, check=False)
+    equal((done.returncode, done.stderr.split(":")[0]), (2, "usage"))
+
+
 if __name__ == "__main__":
     run_tests(dict(globals()), *sys.argv[1:])

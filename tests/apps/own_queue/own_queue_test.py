@@ -7,6 +7,7 @@ usage: own_queue_test.py <rota-own-queue> [sqlite]      with it if the program c
 import http.client
 import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -65,6 +66,13 @@ def test_jobs_outlive_the_program(program, lasting):
             server.request("POST", "/v1/queues/greetings/resume")
             server.wait_for("Hello, ann!")
             eventually(lambda: server.counts()["completed"] == 1, "it is acknowledged")
+
+
+def test_it_says_what_it_needs(program, _):
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+    equal((done.returncode, done.stdout.split(":")[0], done.stderr), (0, "usage", ""))
+    done = subprocess.run([program, "a", "b", "c"], capture_output=True, text=True, check=False)
+    equal((done.returncode, done.stdout, done.stderr.split(":")[0]), (2, "", "usage"))
 
 
 if __name__ == "__main__":
