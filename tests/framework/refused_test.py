@@ -110,6 +110,13 @@ class Refused(unittest.TestCase):
         done = compile_with("; ".join(f"{{ {each}; }}" for each in COMPILED), self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_another_standard_is_refused_in_words(self):
+        words = [word.replace("c++23", "c++20") for word in WORDS]
+        done = subprocess.run([*words, "-fsyntax-only", "-x", "c++", "-"], input=PREFIX,
+                              capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("Rota needs C++23: -std=c++23", done.stderr)
+
     def test_what_is_wrong_says_what_to_write(self):
         refused = REFUSED | (NO_WAIT if looks_at_each_await() else {})
         for statement, text in refused.items():

@@ -1,5 +1,9 @@
 #pragma once
 
+#if __cplusplus < 202100L // what GCC 12 says with -std=c++23
+#error "Rota needs C++23: -std=c++23"
+#endif
+
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
@@ -166,12 +170,12 @@ public:
     void take() { rethrow_if_failed(); }
 };
 
+[[noreturn]] void throw_returned_unusable();
+
 } // namespace detail
 
 /// A coroutine that starts when it is awaited and runs as part of the routine that awaits it.
 ///
-[[noreturn]] void throw_returned_unusable();
-
 /// Awaiting it yields its value or rethrows its exception; it is awaited once, by `co_await f()` or
 /// `co_await std::move(t)`: awaiting it again, or one that is empty, ends the program with a
 /// message that says which and where. One that ends at once counts as an await that need not wait:
@@ -281,10 +285,6 @@ inline task<void> task_promise<void>::get_return_object() noexcept {
     return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
-/// void has no values; where one is needed it is std::monostate.
-template <class T>
-using value_of = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-
 /// `t`, which a function of the program's has returned. Throws std::logic_error if it cannot be
 /// awaited: that is no reason to end the program.
 template <class T>
@@ -293,6 +293,10 @@ template <class T>
         throw_returned_unusable();
     return t;
 }
+
+/// void has no values; where one is needed it is std::monostate.
+template <class T>
+using value_of = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 /// Base of awaiters that read something from the awaiting coroutine's promise and go on at once.
 struct immediate_awaiter {
