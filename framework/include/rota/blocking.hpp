@@ -78,8 +78,8 @@ struct blocking_call {
 
 } // namespace detail
 
-/// Runs `work()` on a thread that may block or compute for long, while the routine's worker serves
-/// others, and returns its value or rethrows its exception, on the worker again.
+/// Runs `work()` on a thread where it may block or compute for long, while the routine's worker
+/// serves others, and returns its value or rethrows its exception, on the worker again.
 ///
 ///     auto read = [&path] { return read_file(path); };
 ///     std::string text = co_await rota::blocking(std::ref(read));

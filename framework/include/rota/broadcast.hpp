@@ -23,7 +23,7 @@ enum class lag_policy {
     end,  ///< it gets nothing more
 };
 
-/// Values for all: each receiver gets all that are sent from when it is made, in order.
+/// Sends every value to all receivers: each gets, in order, those sent after it was made.
 ///
 /// The last `capacity` values are kept, once, whatever the number of receivers; send() never waits.
 /// A receiver that is further behind has lagged, which its policy deals with; the others notice
@@ -123,7 +123,7 @@ public:
         return next_awaiter(*this, where);
     }
 
-    /// How many values it has not got because it lagged.
+    /// How many values it has missed because it lagged.
     [[nodiscard]] std::uint64_t missed() const {
         const std::lock_guard guard(from_.lock_);
         return missed_;

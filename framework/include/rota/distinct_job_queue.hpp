@@ -94,7 +94,7 @@ private:
     typename Store::chain taken_;
 };
 
-/// A queue in which each key is there once, from when it is added until its work is done (the
+/// A queue that holds each key at most once, from when it is added until its work is done (the
 /// references' DistinctZioJobQueue).
 ///
 /// Adding a key that is queued or in progress is refused; the first stays where it is. Consumers

@@ -36,12 +36,12 @@ next_tick(std::chrono::steady_clock::time_point last, std::chrono::steady_clock:
 /// coroutine; a lambda may capture.
 ///
 /// The calls are at `period`, 2 * `period`, ... from the beginning, whatever each of them takes, so
-/// nothing drifts; one at a time, so that a call that takes longer lets those that were due
-/// meanwhile go. A stop request ends it, with operation_cancelled: at once while it waits, or when
-/// the call that is under way has ended, which is stopped, too. An exception of a call does not end
-/// it, since the next one may do better: the executor's error handler is told (by default that is
-/// logged), and it goes on. So it does when there is no memory for a call. Throws
-/// std::invalid_argument for a period of less than a millisecond, the tick of the timers.
+/// nothing drifts; one at a time: those that fall due while a call is still running are skipped. A
+/// stop request ends it, with operation_cancelled: at once while it waits, or when the call that is
+/// under way has ended, which is stopped, too. An exception of a call does not end it, since the
+/// next one may do better: the executor's error handler is told (by default that is logged), and it
+/// goes on. So it does when there is no memory for a call. Throws std::invalid_argument for a
+/// period of less than a millisecond, the tick of the timers.
 template <detail::starter F>
 [[nodiscard]] task<void> every(time_span period, F function,
                                std::source_location where = std::source_location::current()) {

@@ -112,9 +112,9 @@ public:
 
     /// Starts a routine with `body`: a task, another wait, or a function (see task_body). A
     /// function is kept until the routine has ended, so a lambda may capture; what it refers to has
-    /// to live as long. What the body comes to is dropped. It is ready at once and runs when a
-    /// worker gets to it. Throws std::invalid_argument for a task that is empty or was awaited. Any
-    /// thread.
+    /// to live as long. The body's result is dropped. The routine is ready at once, and runs when
+    /// its worker gets to it. Throws std::invalid_argument for a task that is empty or was awaited.
+    /// Any thread.
     template <task_body A>
     routine_ptr spawn(A&& body, spawn_options options = {}) {
         return spawn_task(detail::as_void_task(std::forward<A>(body)), std::move(options));

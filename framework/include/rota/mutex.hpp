@@ -12,8 +12,8 @@
 namespace rota {
 
 /// Mutual exclusion that suspends the routine instead of blocking its thread; for state that must
-/// not change between two waits. State that is only touched between waits wants a std::mutex, or
-/// nothing.
+/// not change between two waits. For state that is only touched between waits a std::mutex, or
+/// nothing, is enough.
 ///
 /// Handed over in the order of arrival: the one that is woken has it. Not recursive. Thread-safety:
 /// any thread; it must outlive its guards and what waits.

@@ -24,15 +24,15 @@ struct stall_report; // <rota/stall_watch.hpp>
 
 struct runtime_options {
     std::size_t workers = 0; ///< 0: one for each core this process may run on
-    /// More than `workers`: that many under load, and back to `workers` when it is over. What runs
-    /// already stays where it is, so it is new routines that get the new workers. 0: never more.
+    /// More than `workers`: that many under load, and back to `workers` when it is over. Running
+    /// routines stay where they are; only new ones use the new workers. 0: never more.
     std::size_t workers_max = 0;
     std::size_t batch_size = 8; ///< of the least-loaded scheduler
     /// How many threads blocking() may use; they are started as they are needed. 0: four for each
     /// worker, at least 16.
     std::size_t blocking_threads = 0;
-    /// How far they stand back behind the workers where cores are short, so that small work goes
-    /// first (man 7 sched: nice). 0: not at all.
+    /// How much lower their priority is than the workers', so that small work goes first where
+    /// cores are short (man 7 sched: nice). 0: not at all.
     int blocking_nice = 10;
     /// Told of exceptions that end routines; by default they are written to stderr.
     executor::error_handler on_error{};
@@ -81,9 +81,9 @@ public:
     /// Throws std::logic_error where stop() does.
     void join();
     /// Asks every routine to stop, waits for all of them, ends the threads and joins them. Routines
-    /// that it has no threads for, since none are to be had, run on the calling thread, if only to
-    /// end. Idempotent. Throws std::logic_error on a thread of its own: in a routine, or whatever
-    /// else a worker of it runs, in work for blocking(), in on_stall and on_tick.
+    /// that it has no threads for, if no thread can be created, run on the calling thread, so that
+    /// they can finish. Idempotent. Throws std::logic_error on a thread of its own: in a routine,
+    /// or whatever else a worker of it runs, in work for blocking(), in on_stall and on_tick.
     void stop();
 
     /// Runs `body`, a task, another wait, or a function (see task_body), as a routine, waits for
@@ -97,7 +97,7 @@ public:
 
     /// Grows or shrinks to `count` workers (at least one) while running. A worker that has to go
     /// takes no new routines and ends when its last routine has stopped; growing takes draining
-    /// workers back first. Throws std::system_error if not all threads can be had, and what the
+    /// workers back first. Throws std::system_error if not all threads can be created, and what the
     /// observer of on_worker_added() throws: there are as many workers as before then, each with
     /// its thread, and it can be tried again; std::logic_error after stop(). Any thread, workers
     /// too.
@@ -166,11 +166,11 @@ private:
 template <class T>
 T runtime::block_on_task(task<T> body) {
     refuse_own_thread("block_on()");
+    if (!body.fresh())
+        throw std::invalid_argument("block_on: the task is empty or was awaited");
     start();
     detail::outcome<T> out;
     spawn(detail::capture(std::move(body), &out), {.name = "block_on"})->wait_stopped();
-    if (!body.fresh())
-        throw std::invalid_argument("block_on: the task is empty or was awaited");
     if (out.error)
         std::rethrow_exception(out.error);
     if constexpr (!std::is_void_v<T>)

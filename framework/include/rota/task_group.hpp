@@ -64,9 +64,9 @@ public:
     task_group& operator=(const task_group&) = delete;
     ~task_group();
 
-    /// Starts a child of anything that can be awaited, or of a function (see task_body), which is
-    /// kept until the child has ended: `group.spawn([&log]() -> task<void> {...})`. What it comes
-    /// to is dropped. It begins once the parent waits. If that cannot be done, it counts as a child
+    /// Starts a child that runs anything that can be awaited, or a function (see task_body), which
+    /// is kept until the child has ended: `group.spawn([&log]() -> task<void> {...})`. Its result
+    /// is dropped. It begins once the parent waits. If that cannot be done, it counts as a child
     /// that failed. A child that has not begun when the group is stopped never begins.
     template <task_body A>
     void spawn(A&& body, std::string name = {}) noexcept {

@@ -7,8 +7,8 @@
 
 namespace rota {
 
-/// Clears away what a thread keeps for itself when that thread ends. Instead of a thread_local with
-/// a destructor: to note that, glibc allocates, and where there is no memory it ends the process.
+/// Frees what a thread keeps for itself when that thread ends. Instead of a thread_local with a
+/// destructor: to note that, glibc allocates, and where there is no memory it ends the process.
 ///
 /// A static object, which is never destroyed. The main thread's is left to the end of the process.
 class thread_end {

@@ -110,9 +110,9 @@ inline constexpr bool never = false;
 /// the worker of the one that awaits, and gives their values in the same order (std::monostate for
 /// void).
 ///
-/// All are awaited in any case. The first error stops the others and is rethrown; what they have
-/// come to by then goes, as it does with a stop of the parent, which stops all of them. Where that
-/// must not be, as with values from channels, use when_settled().
+/// All are awaited in any case. The first error stops the others and is rethrown; their results so
+/// far are dropped, as they are when a stop of the parent stops all of them. Where that must not
+/// be, as with values from channels, use when_settled().
 template <task_body... A>
 [[nodiscard]] auto when_all(A&&... children)
     -> task<std::tuple<detail::value_of<body_result_t<A>>...>> {

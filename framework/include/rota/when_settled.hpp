@@ -73,9 +73,9 @@ task<std::tuple<settled<T>...>> await_settled(task<T>... children) {
 /// the worker of the one that awaits, and tells how each has ended.
 ///
 /// An error of one does not stop the others, and a stop of the parent stops those that have not
-/// ended; what the others have come to is there. So nothing is lost:
-/// `co_await with_timeout(1s, when_settled(a.pop(), b.pop()))` gives what was popped in a second.
-/// Throws only std::bad_alloc, and the like, if a child cannot be started; none has begun then.
+/// ended; the results of the others are kept. So nothing is lost: `co_await with_timeout(1s,
+/// when_settled(a.pop(), b.pop()))` gives what was popped in a second. Throws only std::bad_alloc,
+/// and the like, if a child cannot be started; none has begun then.
 template <task_body... A>
 [[nodiscard]] auto when_settled(A&&... children) -> task<std::tuple<settled<body_result_t<A>>...>> {
     return detail::await_settled(as_task(std::forward<A>(children))...);

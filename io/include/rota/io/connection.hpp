@@ -31,12 +31,13 @@ using rest_memo = std::array<std::uint64_t, 2>;
 /// Nothing has to be awaited for that.
 ///
 /// It may be moved and destroyed on any thread, and outlive its routine: then its worker closes it.
-/// But not while a routine waits in it, unless that has been told to stop: it would wait for ever,
-/// so the program ends. One that was moved from can be assigned to and destroyed, no more.
+/// But not while a routine waits in it, unless that routine has been told to stop: it would wait
+/// for ever, so the program ends. One that was moved from can be assigned to and destroyed, no
+/// more.
 ///
 /// context::stop() aborts those that are left. It may outlive the context, too: it is dead then,
 /// calls fail with ECONNABORTED, and its end only frees its memory. Connections that are kept for
-/// later belong into a worker_local (rota/worker_local.hpp).
+/// later belong in a worker_local (rota/worker_local.hpp).
 class connection final : public stream {
 public:
     /// Takes over `core`, which is open. For listener, server and connect().
@@ -50,8 +51,8 @@ public:
     task<bool> fill(deadline until = {}) override;
     task<bool> fill_more(deadline until = {}) override;
     [[nodiscard]] bool peer_closed() const noexcept override;
-    task<void> write(std::string_view bytes, deadline until = {}) override;
     [[nodiscard]] bool failed() const noexcept override;
+    task<void> write(std::string_view bytes, deadline until = {}) override;
     task<void> write_owned(std::string bytes, deadline until = {}) override;
     task<void> write_shared(shared_bytes bytes, deadline until = {}) override;
     bool try_write(std::string_view bytes) override;

@@ -40,9 +40,9 @@ struct context_options {
 class context {
 public:
     /// Probes the kernel, sets up rings and threads. Says in one log line what was chosen, and in
-    /// one before it why it is not io_uring where that was not to be had. Throws std::runtime_error
-    /// that says why when a backend that was asked for by name is not to be had, std::system_error
-    /// when threads or rings cannot be made, std::invalid_argument for impossible options.
+    /// one before it why it is not io_uring if it was unavailable. Throws std::runtime_error that
+    /// says why when a backend that was asked for by name is unavailable, std::system_error when
+    /// threads or rings cannot be made, std::invalid_argument for impossible options.
     explicit context(const context_options& options = {});
     /// As above with backends that do not come from the kernel, or not directly: a simulation, or
     /// one that fails on purpose (backend.hpp in io/src).

@@ -32,7 +32,8 @@ struct datagram_options {
     std::size_t kernel_bytes = 0;
     /// The kernel may gather datagrams of one sender (UDP_GRO, man 7 udp), and they are taken apart
     /// here: dearer in memory, cheaper where long rows of them come. The buffers are 4 of 65,535
-    /// bytes then, whatever is said above, for one row each. Without rows that is 4 datagrams.
+    /// bytes then, whatever is said above, for one row each. Without GRO that holds only 4
+    /// datagrams.
     bool coalesced = false;
     bool reuse_port = false; ///< SO_REUSEPORT: several sockets, of this user, share the port
     bool ipv6_only = false;  ///< "::" does not take datagrams of IPv4
@@ -110,8 +111,8 @@ public:
     /// timed_out when `until` passes before there is something, std::system_error if the socket is
     /// of no use any more. However it fails nothing was taken.
     ///
-    /// That the peer's machine has refused what a connected socket has sent (ECONNREFUSED and the
-    /// like, from ICMP) is no failure: it is counted, and the wait goes on.
+    /// A refusal by the peer's machine of what a connected socket has sent (ECONNREFUSED and the
+    /// like, from ICMP) is not a failure: it is counted, and the wait goes on.
     ///
     /// As a branch of when_any() it may have taken a batch when another branch wins; to lose
     /// nothing there, let ready() take part in the race and take by try_receive().

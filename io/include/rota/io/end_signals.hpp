@@ -27,7 +27,7 @@ class end_signals {
 public:
     static constexpr std::chrono::seconds grace{5};
 
-    /// Throws std::system_error if there is no thread to be had.
+    /// Throws std::system_error if no thread can be created.
     explicit end_signals(std::chrono::milliseconds drain_timeout);
     ~end_signals();
     end_signals(const end_signals&) = delete;

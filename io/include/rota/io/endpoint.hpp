@@ -28,9 +28,9 @@ public:
     /// std::invalid_argument when the path is empty or too long (man 7 unix).
     static endpoint unix_path(std::string_view path);
     /// "127.0.0.1:80", "localhost:80", "[::1]:80", "*:80" (every address), "unix:/run/x.sock",
-    /// "unix:@name" (the abstract namespace). A port alone, "8080" or ":8080", is one of 127.0.0.1:
-    /// nobody from outside gets in unless that is said. Port 0 is one that the system chooses.
-    /// Throws std::invalid_argument, which says what is wrong.
+    /// "unix:@name" (the abstract namespace). A port alone, "8080" or ":8080", is on 127.0.0.1:
+    /// clients from outside are let in only by an address that says so. For port 0 the system
+    /// chooses one. Throws std::invalid_argument, which says what is wrong.
     static endpoint parse(std::string_view text);
     static endpoint from(const sockaddr* address, socklen_t length) noexcept;
 

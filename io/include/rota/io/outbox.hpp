@@ -36,7 +36,7 @@ struct outbox_options {
     std::chrono::milliseconds finish_within = std::chrono::seconds(10);
 };
 
-/// Messages on their way to one client, from all that have some for it: a bounded queue that the
+/// Messages on their way to one client, from any number of senders: a bounded queue that the
 /// client's routine drains beside its own work.
 ///
 ///     io::outbox out;                                     // in the client's routine
@@ -78,7 +78,7 @@ public:
     void close() noexcept;
     /// Messages that wait.
     [[nodiscard]] std::size_t size() const noexcept;
-    /// Messages that the client has not got, and will not get, because it was full.
+    /// Messages that the client will never get, because the outbox was full.
     [[nodiscard]] std::uint64_t dropped() const noexcept;
     /// Whether the client has been cut off because it did not read.
     [[nodiscard]] bool cut_off() const noexcept;

@@ -45,9 +45,9 @@ private:
 /// Where the handlers of a server let idle clients rest: server::resting().
 class rest_place {
 public:
-    /// Lets the client of `of` rest, with no memory but that of the bare connection, and waits for
-    /// another of the same worker that has rested and has sent something: true, and `of` has that
-    /// one and its memo. False if no more handlers are needed: this one has no client, and ends.
+    /// Lets the client of `of` rest, keeping no memory but that of the bare connection, and waits
+    /// for another resting client of the same worker to send something: true, and `of` has that
+    /// client and its memo. False if no more handlers are needed: this one has no client, and ends.
     ///
     /// Its handler must have written everything. A client that sends something while no handler
     /// waits gets one of server::rest_handlers::resumed. One that ends or fails, or whose time is

@@ -75,7 +75,7 @@ public:
         std::function<void(worker&)> ended;
         /// A client that still takes what it was sent is not idle: its time begins anew, and if it
         /// takes nothing for `send_timeout`, or stays below the least rate, it is reset. That is
-        /// looked after so often, and so long behind its last word a client keeps buffers.
+        /// checked so often, and a client keeps its buffers for so long after its last bytes.
         std::chrono::milliseconds look_after = std::chrono::seconds(1);
         std::chrono::milliseconds idle_timeout = std::chrono::seconds(60);
         std::chrono::milliseconds send_timeout = std::chrono::seconds(60);
@@ -95,11 +95,11 @@ public:
 
     /// Listens and serves until drain() is called, then drains: new clients are refused,
     /// drain_token() is requested, the rest may finish until the drain timeout has passed, then
-    /// they are cancelled; ends when the last handler has ended, however long one goes on that
-    /// does not heed this (end_signals is for programs that shall not wait for it). Only
-    /// connections may be left then, for a second: bytes that do not go out are for the context to
-    /// abort. A stop request skips the waiting for those at work. Throws std::system_error if it
-    /// cannot listen. Once. The task needs no server object.
+    /// they are cancelled; ends when the last handler has ended, however long one goes on that does
+    /// not heed this (end_signals is for programs that shall not wait for it). Only connections may
+    /// be left then, for a second: the context aborts connections with unsent bytes. A stop request
+    /// skips the waiting for those at work. Throws std::system_error if it cannot listen. Once, in
+    /// a routine of the context: std::logic_error otherwise. The task needs no server object.
     [[nodiscard]] task<void> run();
     /// Begins to drain; a second call cuts the waiting short. Any thread, also a signal's routine;
     /// idempotent.
@@ -187,10 +187,10 @@ requires std::is_invocable_v<Program>
                         server_options options = {}, const context_options& context = {}) noexcept;
 
 /// Runs `s` in the foreground: the first SIGINT, SIGTERM, or SIGHUP that is not ignored, drains it,
-/// a second one cuts that short. Returns when the last handler has ended. A program that something
-/// keeps from its end is ended: 5 s after the drain timeout, or after a second signal, with exit
-/// code 1 (see end_signals). Called by main(). Throws what server::run() throws, and
-/// std::system_error if there is no thread for the signals.
+/// a second one cuts that short. Returns when the last handler has ended. A program that hangs then
+/// is ended: 5 s after the drain timeout, or after a second signal, with exit code 1 (see
+/// end_signals). Called by main(). Throws what server::run() throws, and std::system_error if there
+/// is no thread for the signals.
 void run_until_signalled(context& ctx, server& s);
 /// The same with signals that the program waits for by itself: then it ends in time, too, if the
 /// context or anything else is what hangs.

@@ -49,11 +49,11 @@ private:
     std::shared_ptr<const int> file_;
 };
 
-/// Bytes of a file as it was at `facts`. When it is no more so they cannot be had: a stream that
-/// sends them ends its connection, so that nobody takes what is wrong for what was announced.
+/// Bytes of a file as it was at `facts`. Once it has changed they can no longer be read: a stream
+/// that sends them ends its connection, so that no client takes wrong bytes for what was announced.
 ///
 /// What a socket has taken of a file is the kernel's own copy of it, which changes with it until
-/// the peer has it. Replace files by rename(2); what is written in place is for nobody to rely on.
+/// the peer has it. Replace files by rename(2); what is written in place cannot be relied on.
 struct file_slice {
     shared_file file;
     file_facts facts;

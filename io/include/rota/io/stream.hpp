@@ -49,12 +49,11 @@ public:
     /// Gives the last `bytes` (<= its size) of the piece that read() has shown last back, for the
     /// beginning of something that is not complete. The next read() waits until more has arrived,
     /// and shows both in one piece; another call begins with these bytes. If the stream ends
-    /// without more they stay in buffered(). How much may be gathered so is for the caller to
-    /// limit.
+    /// without more they stay in buffered(). The caller limits how much is gathered in this way.
     void unread(std::size_t bytes) noexcept;
 
     /// What follows is for parsers, and for streams over this one: nothing is dropped but by
-    /// consume(), and that what read() has shown, by the next fill() or fill_more().
+    /// consume(), and what read() returned is dropped by the next fill() or fill_more().
 
     /// Bytes that have arrived and were not consumed: the first contiguous piece, so perhaps not
     /// all of them. The view is valid until consume(), fill() or fill_more().
@@ -69,10 +68,10 @@ public:
     /// stays at its front, perhaps at another address. False at the end of the stream.
     virtual task<bool> fill_more(deadline until = {}) = 0;
     /// Whether the end of the stream or a failure has been seen on the receiving side.
+    [[nodiscard]] virtual bool peer_closed() const noexcept = 0;
     /// Whether the transport has failed in either direction, or was aborted: nothing goes out any
     /// more. A peer that has only ended its sending still reads. By itself it is peer_closed().
     [[nodiscard]] virtual bool failed() const noexcept { return peer_closed(); }
-    [[nodiscard]] virtual bool peer_closed() const noexcept = 0;
 
     // -- writing
 

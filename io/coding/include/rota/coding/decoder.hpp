@@ -59,7 +59,7 @@ public:
     /// another one that begins with set_window() of it goes on where this one is, so this one need
     /// not be kept while nothing comes. For deflate only; else empty. Throws std::bad_alloc.
     [[nodiscard]] virtual std::string window() const { return {}; }
-    /// Of one that has read nothing since it was made or reset.
+    /// Only for a decoder that has read nothing yet, since it was made or reset.
     virtual void set_window(std::string_view /*of_another*/) {}
     /// About how many bytes of memory it holds.
     [[nodiscard]] virtual std::size_t memory() const noexcept = 0;

@@ -52,15 +52,15 @@ enum class precondition : std::uint8_t {
 };
 
 /// Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of RFC
-/// 9110 section 13.2.2. To be asked once the request without them would get a 2xx. Dates that are
-/// none, and a field of a date that came twice, are passed over.
+/// 9110 section 13.2.2. To be asked once the request without them would get a 2xx. Invalid dates,
+/// and a date field that came twice, are ignored.
 [[nodiscard]] precondition check_preconditions(method asked, header_list fields,
                                                const validators& current);
 
 /// The value of the Range field that is to be honoured, after If-Range (RFC 9110 sections 13.1.5
-/// and 14.2): nothing if there is none, or several, or the method is not GET, or what the client
-/// has a part of is no more what there is. A date in If-Range counts if it is Last-Modified to the
-/// second and that second is over, so that nothing can change within it any more.
+/// and 14.2): nothing if there is none, or several, or the method is not GET, or the client's
+/// partial copy is out of date. A date in If-Range counts if it is Last-Modified to the second and
+/// that second is over, so that nothing can change within it any more.
 [[nodiscard]] std::optional<std::string_view>
 applicable_range(method asked, header_list fields, const validators& current,
                  std::chrono::system_clock::time_point now = std::chrono::system_clock::now());

@@ -36,8 +36,8 @@ struct http2_limits {
     /// some), and of all on a connection. At least 65,535.
     std::uint32_t stream_window_bytes = 262'144;
     std::uint32_t connection_window_bytes = 1'048'576;
-    /// Streams that a client gives up, or has the server give up by what is not allowed, and header
-    /// sections that are too large: so many at once, and so many a second on.
+    /// Streams that a client gives up, or makes the server reset by a protocol violation, and
+    /// header sections that are too large: a burst, then a rate per second.
     std::uint32_t resets_burst = 400;
     std::uint32_t resets_per_s = 50;
     /// Frames without a use: PING, SETTINGS, priorities, empty DATA, and WINDOW_UPDATE beyond one
@@ -59,13 +59,13 @@ struct server_limits {
     milliseconds header_timeout{10'000};
     /// Between two requests; then the connection is closed without a word.
     milliseconds idle_timeout{60'000};
-    /// An idle connection in clear has no routine and no session: these go on with another client
-    /// that has sent something. After this it has given up the buffers, too, that its next answer
-    /// would use again, and one by TLS its session. 0: each keeps all of it.
+    /// An idle connection in clear has no routine and no session: both are reused for another
+    /// active client. After this it has given up the buffers, too, that its next answer would use
+    /// again, and one by TLS its session. 0: each keeps all of it.
     milliseconds rest_after{1'000};
     /// How long an idle connection is kept when the server drains: for the request that its client
-    /// has just sent, which is answered with "Connection: close". Also how long one is kept behind
-    /// that answer, if its client does not close it.
+    /// has just sent, which is answered with "Connection: close". Also how long one is kept open
+    /// after that answer, if its client does not close it.
     milliseconds drain_grace{100};
     /// Time spent waiting for one body in all; then 408.
     milliseconds body_timeout{300'000};

@@ -19,11 +19,11 @@ inline constexpr std::string_view http2_first_line = "PRI * HTTP/2.0\r\n";
 /// or http2_first_line, and then it has been counted among the connections (not those that are
 /// open).
 ///
-/// Requests run side by side, each that takes a coroutine in one of its own, on the worker of the
-/// calling routine. Content is read through windows: no more than limits->http2 says comes ahead of
-/// a handler. Answers are gathered while the client takes no more. What a client has given up is
-/// stopped. When `control.draining` is requested the client is told to open no more streams, and
-/// once more, after limits->drain_grace, which were the last; the connection ends behind them.
+/// Requests run side by side, each request that needs a coroutine gets its own, on the worker of
+/// the calling routine. Content is read through windows: no more than limits->http2 says comes
+/// ahead of a handler. Answers are gathered while the client takes no more. What a client has given
+/// up is stopped. When `control.draining` is requested the client is told to open no more streams,
+/// and once more, after limits->drain_grace, which were the last; the connection ends behind them.
 ///
 /// Errors and the end are as serve_connection() has them. Everything that is pointed to outlives
 /// the task.
