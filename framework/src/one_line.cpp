@@ -10,8 +10,10 @@ bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 |
 
 } // namespace
 
+bool is_one_line(std::string_view text) noexcept { return std::ranges::none_of(text, is_control); }
+
 std::string one_line(std::string text) {
-    if (std::ranges::none_of(text, is_control))
+    if (is_one_line(text))
         return text;
     constexpr std::string_view digits = "0123456789abcdef";
     std::string line;

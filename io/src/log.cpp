@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -48,11 +49,16 @@ void write(level of, fmt::string_view format, fmt::format_args with) noexcept {
     spdlog::logger* const to = logger();
     if (to == nullptr)
         return;
-    std::string line;
+    fmt::memory_buffer line; // short ones need no memory
+    std::string escaped;
     spdlog::string_view_t text(format.data(), format.size());
     try {
-        line = detail::one_line(fmt::vformat(format, with));
-        text = {line.data(), line.size()};
+        fmt::vformat_to(fmt::appender(line), format, with);
+        const std::string_view formatted(line.data(), line.size());
+        if (!detail::is_one_line(formatted))
+            escaped = detail::one_line(std::string(formatted));
+        text = escaped.empty() ? spdlog::string_view_t(formatted.data(), formatted.size())
+                               : spdlog::string_view_t(escaped);
     } catch (const std::exception&) {
         // There is no memory for it: the level and the words are better than nothing.
     }

@@ -90,7 +90,8 @@ std::string postgres_connection::reason() const {
     std::string words = handle_ ? PQerrorMessage(handle_.get()) : "";
     while (!words.empty() && words.back() == '\n')
         words.pop_back();
-    std::ranges::replace(words, '\n', ' ');
+    std::ranges::replace_if(
+        words, [](char c) { return c == '\n' || c == '\t'; }, ' ');
     return words.empty() ? "the connection is broken" : words;
 }
 
