@@ -200,26 +200,34 @@ private:
         std::vector<std::string> pinged;
         std::string bytes = me_.message(whole, pinged);
         for (std::string& ping : pinged)
-            expected_.push_back({ws_frame::pong, std::move(ping)});
+            pings_.push_back(std::move(ping));
         expected_.push_back(whole);
         return bytes;
     }
 
-    /// One of what is to come, in its order.
+    /// One of what is to come: messages in their order, and pongs in theirs, of which those before
+    /// the newest may be missing (RFC 6455 section 5.5.3).
     void take(const ws_frame& f) {
+        if (f.what == ws_frame::pong) {
+            while (ponged_ < pings_.size() && pings_[ponged_] != f.payload)
+                ++ponged_;
+            here().require(ponged_ < pings_.size(), "a pong is not what was sent");
+            ++ponged_;
+            return;
+        }
         here().require(came_ < expected_.size() && f == expected_[came_],
                        "a message is not what was sent");
         ++came_;
     }
 
-    /// False if the connection ends before.
-    bool hears_all() {
-        while (came_ < expected_.size()) {
+    /// False if the connection ends before, with that code, for want of room for a pong.
+    bool hears_all(std::uint16_t code = 1001) {
+        while (came_ < expected_.size() || ponged_ < pings_.size()) {
             const std::optional<ws_frame> f = me_.next();
             if (!f || f->what == ws_frame::close) {
-                here().require(s_.may_cut(), "a message is not answered");
+                check_all();
                 if (f)
-                    me_.ends_with(*f, 1001);
+                    me_.ends_with(*f, code);
                 return false;
             }
             take(*f);
@@ -240,7 +248,7 @@ private:
     void break_a_rule() {
         const auto [bytes, code] = draw_fault(r_, large_, me_);
         me_.send(bytes);
-        if (!hears_all())
+        if (!hears_all(code))
             return;
         const std::optional<ws_frame> f = me_.next();
         here().require(f || s_.may_cut(), "a fault is not answered");
@@ -256,6 +264,8 @@ private:
     caller me_;
     std::vector<ws_frame> expected_;
     std::size_t came_ = 0; // of that
+    std::vector<std::string> pings_;
+    std::size_t ponged_ = 0; // of these, or passed over
 };
 
 // --- Chat ---
