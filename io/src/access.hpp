@@ -19,6 +19,12 @@ struct connection_access {
     [[nodiscard]] static connection_core* take(connection& from) noexcept {
         return std::exchange(from.core_, nullptr);
     }
+    /// Gives it to a handle that has none, in which nobody can wait.
+    static void give(connection& to, connection_core& core) noexcept {
+        connection fresh(&core);
+        to.core_ = std::exchange(fresh.core_, nullptr);
+        to.stream::operator=(std::move(fresh));
+    }
 };
 
 } // namespace rota::io

@@ -38,7 +38,7 @@ bool rest_desk::give(connection_core& c) noexcept {
         return false;
     swap_wait& spare = *std::exchange(spares_, spares_->next_);
     --spare_count_;
-    spare.with_.client = connection(&c);
+    connection_access::give(spare.with_.client, c);
     spare.with_.memo = c.memo();
     spare.with_.rests = false;
     spare.found_ = true;
