@@ -186,8 +186,7 @@ struct listener::core final : operation, handle_core {
                 trouble = 0;
                 break;
             }
-            // Of so many clients in a row it is no longer theirs: a filter of system calls,
-            // perhaps.
+            // So many in a row are not the clients' fault: a filter of system calls, perhaps.
             if (!is_of_one_client(error) || ++failures == accepts_in_a_row)
                 pause(error);
         }

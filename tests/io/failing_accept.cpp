@@ -13,7 +13,8 @@ std::atomic<failing_accept*> present_accept{nullptr};
 
 } // namespace
 
-failing_accept::failing_accept(std::initializer_list<int> errors) : errors_(errors) {
+failing_accept::failing_accept(const std::vector<int>& errors)
+    : errors_(errors.begin(), errors.end()) {
     present_accept = this;
 }
 

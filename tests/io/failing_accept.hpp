@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cerrno>
 #include <deque>
-#include <initializer_list>
 #include <mutex>
+#include <vector>
 
 namespace rota::io::test {
 
@@ -12,7 +12,7 @@ namespace rota::io::test {
 /// and is counted. One at a time.
 class failing_accept {
 public:
-    explicit failing_accept(std::initializer_list<int> errors);
+    explicit failing_accept(const std::vector<int>& errors);
     ~failing_accept();
     failing_accept(const failing_accept&) = delete;
     failing_accept& operator=(const failing_accept&) = delete;

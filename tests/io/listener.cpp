@@ -1,9 +1,7 @@
 #include <rota/io/listener.hpp>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -14,14 +12,10 @@
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "support.hpp"
 
@@ -54,18 +48,6 @@ struct greeting {
     rota::routine_ptr routine;
     endpoint where;
 };
-
-/// On the thread that runs it: from now on accept4() fails by EPERM.
-task<bool> forbid_accept() {
-    std::array<sock_filter, 4> rules{
-        sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-        sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_accept4},
-        sock_filter{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
-        sock_filter{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
-    const sock_fprog program{.len = rules.size(), .filter = rules.data()};
-    co_return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
 
 /// How many descriptors of this process are of that directory.
 std::size_t times_open(const std::string& path) {
@@ -366,21 +348,6 @@ TEST_CASE("a wait in accept() can be cancelled, and ends with the listener's clo
     CHECK(g.routine->error() == nullptr);
     peer late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     CHECK(late.try_connect(g.where) == ECONNREFUSED);
-}
-
-TEST_CASE("an error of accept that is one client's, and stays, holds no worker") {
-    // One thread that works, and no other accepts.
-    context ctx({.workers = 1, .reactor = {.topology = topology::dedicated}});
-    const greeting g(ctx, endpoint::ip("127.0.0.1", 0), 2);
-    CHECK(peer(g.where).receive_all() == "hello");
-    await_blocked(ctx, "greeting", "listener::accept");
-    REQUIRE(ctx.block_on(forbid_accept()));
-    const peer refused(g.where);
-    ctx.block_on(rota::sleep_for(50ms)); // it comes to its turn
-    CHECK(g.routine->state() != rota::routine_state::stopped);
-    g.routine->request_stop();
-    g.routine->wait_stopped();
-    CHECK(g.routine->error() == nullptr);
 }
 
 TEST_CASE("clients that nobody took are closed with the listener") {

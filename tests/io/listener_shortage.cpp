@@ -5,15 +5,11 @@
 #include <future>
 #include <initializer_list>
 #include <memory>
-#include <sstream>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <rota/io/listener.hpp>
@@ -21,6 +17,7 @@
 
 #include "failing_accept.hpp"
 #include "faulty_backend.hpp"
+#include "logged.hpp"
 #include "support.hpp"
 
 using namespace std::chrono_literals;
@@ -60,29 +57,6 @@ struct greeter {
     context ctx;
     rota::routine_ptr routine;
     endpoint where;
-};
-
-/// What is logged while it lives; read when nobody logs any more.
-class captured_log {
-public:
-    captured_log() {
-        auto to_here = std::make_shared<spdlog::logger>(
-            "", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_));
-        to_here->set_level(spdlog::level::warn);
-        spdlog::set_default_logger(std::move(to_here));
-    }
-    ~captured_log() { spdlog::set_default_logger(before_); }
-    [[nodiscard]] int count(std::string_view what) const {
-        const std::string all = text_.str();
-        int found = 0;
-        for (auto at = all.find(what); at != std::string::npos; at = all.find(what, at + 1))
-            ++found;
-        return found;
-    }
-
-private:
-    std::ostringstream text_;
-    std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
 };
 
 /// Few descriptors for this process.
@@ -147,7 +121,7 @@ TEST_CASE("a shortage, or an error nobody has heard of, pauses the accepting; no
     CAPTURE(how);
     for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM, EINVAL, EIO}) {
         CAPTURE(error);
-        const captured_log log;
+        const logged log;
         {
             const auto start = std::chrono::steady_clock::now();
             const failing_accept accepts({error, error, error});
@@ -168,7 +142,7 @@ TEST_CASE("a shortage, or an error nobody has heard of, pauses the accepting; no
 TEST_CASE("an error of one client is that client's (man 2 accept)") {
     const combination how = each_combination();
     CAPTURE(how);
-    const captured_log log;
+    const logged log;
     {
         const failing_accept accepts(
             {ECONNABORTED, EPROTO, EPERM, EHOSTUNREACH, ENETDOWN, EINTR, EAGAIN, ETIMEDOUT});
@@ -177,6 +151,19 @@ TEST_CASE("an error of one client is that client's (man 2 accept)") {
         CHECK(accepts.all_failed());
     }
     CHECK(log.count("trying again") == 0); // none was a reason to pause
+}
+
+TEST_CASE("an error that is one client's and stays for all pauses the accepting, too") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    const logged log;
+    {
+        const failing_accept accepts(std::vector<int>(40, EPERM));
+        const greeter g(how);
+        CHECK(peer(g.where).receive_all() == "hello");
+        CHECK(accepts.all_failed());
+    }
+    CHECK(log.count("trying again") == 1);
 }
 
 TEST_CASE("a listener that cannot be watched is tried again, after a pause each time") {

@@ -20,7 +20,15 @@ public:
     ~logged() { spdlog::set_default_logger(before_); }
     logged(const logged&) = delete;
     logged& operator=(const logged&) = delete;
+    /// Read when nobody logs any more.
     [[nodiscard]] std::string text() const { return text_.str(); }
+    [[nodiscard]] int count(const std::string& what) const {
+        const std::string all = text();
+        int found = 0;
+        for (auto at = all.find(what); at != std::string::npos; at = all.find(what, at + 1))
+            ++found;
+        return found;
+    }
 
 private:
     std::shared_ptr<spdlog::logger> before_;
