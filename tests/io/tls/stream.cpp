@@ -48,6 +48,11 @@ struct sides {
     context client{sample_client()};
 };
 
+task<void> collect(stream* from, std::string* into) {
+    while (const auto more = co_await from->read())
+        *into += *more;
+}
+
 } // namespace
 
 TEST_CASE("text of any size goes there and back, however it is cut") {
@@ -62,8 +67,7 @@ TEST_CASE("text of any size goes there and back, however it is cut") {
     const auto client = [&](stream* s) -> task<void> {
         co_await s->write(sent);
         s->shutdown_write();
-        while (const auto more = co_await s->read())
-            received += *more;
+        co_await collect(s, &received);
     };
     ends.talk(echo, client, piece);
     CHECK((received == sent));
@@ -285,10 +289,7 @@ TEST_CASE("what is written in part is cut off: nothing follows, and no close_not
         s->shutdown_write();
     };
     std::string received;
-    const auto client = [&](stream* s) -> task<void> {
-        while (const auto more = co_await s->read())
-            received += *more;
-    };
+    const auto client = [&](stream* s) { return collect(s, &received); };
     ends.start(server, client);
     for (int i = 0; i < 3; ++i) {
         ends.scheduler.run();
@@ -337,10 +338,7 @@ TEST_CASE("of a string that the stream is given nothing is queued, or all of it"
         s->shutdown_write();
     };
     std::string received;
-    const auto client = [&](stream* s) -> task<void> {
-        while (const auto more = co_await s->read())
-            received += *more;
-    };
+    const auto client = [&](stream* s) { return collect(s, &received); };
     ends.start(server, client);
     for (int i = 0; i < 4; ++i) {
         ends.carry();
