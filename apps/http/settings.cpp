@@ -119,11 +119,19 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, Number& into, co
 
 CLI::Option* add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds& into,
                       const std::string& help, std::chrono::milliseconds least,
-                      std::optional<std::chrono::milliseconds> most = std::nullopt) {
+                      std::chrono::milliseconds most = duration_max) {
     const auto show = [](std::chrono::milliseconds t) { return to_text(t); };
-    const std::string bound = " up to " + to_text(most.value_or(duration_max));
     return add_parsed(app, name, into, parse_duration, show, "TIME", help,
-                      "no time" + bound + ": try 500ms, 10s or 5m", least, most)
+                      "no time up to " + to_text(most) + ": try 500ms, 10s or 5m", least,
+                      std::optional(most))
+        ->group("Limits");
+}
+
+CLI::Option* add_size(CLI::App& app, const std::string& name, std::uint64_t& into,
+                      const std::string& help, const std::string& some, std::uint64_t least = 1) {
+    const std::string from = least > 1 ? " from " + bytes_to_text(least) + " to" : "";
+    return add_parsed(app, name, into, parse_bytes, bytes_to_text, "SIZE", help,
+                      "no size" + from + " below 8589934592G: try " + some, least)
         ->group("Limits");
 }
 
@@ -343,22 +351,16 @@ void add_limits(CLI::App& app, settings& s) {
     add_number(app, "--max-connections", s.max_connections,
                "Connections at once; more clients wait to be accepted", 1, 10'000'000)
         ->group("Limits");
-    add_parsed(app, "--max-body", s.max_body, parse_bytes, bytes_to_text, "SIZE",
-               "Content of a request to /echo or /form",
-               "no size below 8589934592G: try 64K or 16M")
-        ->group("Limits");
-    add_parsed(app, "--max-message", s.max_message, parse_bytes, bytes_to_text, "SIZE",
-               "A message of a WebSocket, decompressed",
-               "no size below 8589934592G: try 64K or 16M")
-        ->group("Limits");
+    add_size(app, "--max-body", s.max_body, "Content of a request to /echo or /form", "64K or 16M");
+    add_size(app, "--max-message", s.max_message, "A message of a WebSocket, decompressed",
+             "64K or 16M");
     add_time(app, "--ping-after", s.ping_after,
              "Of silence, a WebSocket gets a ping, and is gone after as long again; 0: never",
              milliseconds(0));
-    add_parsed(app, "--max-memory", s.max_memory, parse_bytes, bytes_to_text, "SIZE",
-               "In use, then requests are refused; else three quarters of what there is",
-               "no size from 64M to below 8589934592G: try 512M or 2G", std::uint64_t{64} << 20)
-        ->default_str("")
-        ->group("Limits");
+    add_size(app, "--max-memory", s.max_memory,
+             "In use, then requests are refused; else three quarters of what there is",
+             "512M or 2G", std::uint64_t{64} << 20)
+        ->default_str("");
     add_time(app, "--header-timeout", s.header_timeout, "For the head of a request to arrive",
              milliseconds(1));
     add_time(app, "--body-timeout", s.body_timeout, "Waiting for the content of a request, in all",
@@ -367,10 +369,8 @@ void add_limits(CLI::App& app, settings& s) {
              milliseconds(1));
     add_time(app, "--send-timeout", s.send_timeout, "For a client to take some of its answer",
              milliseconds(1));
-    add_parsed(app, "--send-rate-min", s.send_rate_min, parse_bytes, bytes_to_text, "SIZE",
-               "Bytes a second that a client has to take of its answers; 0: any",
-               "no size below 8589934592G: try 240 or 1K", std::uint64_t{0})
-        ->group("Limits");
+    add_size(app, "--send-rate-min", s.send_rate_min,
+             "Bytes a second that a client has to take of its answers; 0: any", "240 or 1K", 0);
     add_time(app, "--drain-timeout", s.drain_timeout,
              "For requests in flight when the server is to end", milliseconds(0));
     add_time(app, "--stall-limit", s.stall_limit,
