@@ -66,14 +66,13 @@ task<void> refuse_in_clear(io::connection* client, std::string_view sentence,
                          "Content-Length: ";
     answer.append(std::to_string(sentence.size())).append("\r\nConnection: close\r\n");
     answer.append(date_line()).append("\r\n");
-    const bool head =
-        co_await asks_for_head(client, std::chrono::steady_clock::now() + linger, draining);
+    const auto until = std::chrono::steady_clock::now() + linger;
+    const bool head = co_await asks_for_head(client, until, draining);
     if (!head)
         answer += sentence;
     if (!client->try_write(answer))
         co_return;
     client->shutdown_write();
-    const auto until = std::chrono::steady_clock::now() + linger;
     std::size_t dropped = 0;
     bool more = true;
     while (more && dropped < dropped_bytes_max) {

@@ -28,10 +28,10 @@ namespace rota::http::ws {
 /// What a message needs to be read or written exists while the client says something, and until it
 /// has been silent for a while. Reading answers control frames and keeps the times: nothing runs
 /// beside it. Frames are written one at a time and whole: without waiting where nobody writes and
-/// the stream has room, else in turn. Reading goes on while a pong or a ping waits for that: it is
-/// owed, one of each at most, and goes before what whoever has the turn writes. The closing
-/// handshake (RFC 6455 section 7.1): behind a close
-/// frame nothing is written, and what comes is dropped until the peer's, its end, or close_within.
+/// the stream has room, else in turn. Reading goes on while a pong or a ping waits for that: one of
+/// each at most is owed, and is written before the frame that has the next turn. The closing
+/// handshake (RFC 6455 section 7.1): behind a close frame nothing is written, and what comes is
+/// dropped until the peer's, its end, or close_within.
 /// `over` is where nothing more is read: then read() has nothing to give. Belongs to its worker.
 class session {
 public:

@@ -38,7 +38,7 @@ void session::refuse_if_closing() const {
         throw std::system_error(EPIPE, std::system_category(), "websocket: it is closing");
 }
 
-/// Queues a small frame if there is room. Whoever has the turn may, or any while nobody writes.
+/// Queues a small frame if there is room. Called with the turn, or while nobody writes.
 bool session::put_frame(opcode op, std::string_view data) {
     std::array<char, head_room + copied_bytes> frame; // NOLINT(*-member-init): written first
     const written_head head = write_head(op, false, data.size());
