@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <rota/http/detail/syntax.hpp>
+#include <rota/io/detail/file_stamp.hpp>
 
 #include "constant_time.hpp"
 
@@ -82,20 +83,6 @@ std::vector<std::string> tokens_in(std::string_view text, const std::string& pat
 
 } // namespace
 
-struct token_file::stamp {
-    explicit stamp(const struct stat& of) noexcept
-        : device(of.st_dev), inode(of.st_ino),
-          size(of.st_size), modified{of.st_mtim.tv_sec, of.st_mtim.tv_nsec},
-          changed{of.st_ctim.tv_sec, of.st_ctim.tv_nsec} {}
-    bool operator==(const stamp&) const = default;
-
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    std::array<std::int64_t, 2> modified;
-    std::array<std::int64_t, 2> changed;
-};
-
 token_file::token_file(std::string path, std::function<void(std::string_view)> log)
     : path_(std::move(path)), log_(std::move(log)) {
     read_anew();
@@ -115,7 +102,7 @@ void token_file::read_anew() {
     const std::int64_t now = std::time(nullptr);
     tokens_ = std::make_shared<const list>(tokens_in(read_all(file.fd, path_), path_));
     if (now - std::max(found.st_mtim.tv_sec, found.st_ctim.tv_sec) > young_s)
-        read_ = std::make_unique<stamp>(found);
+        read_ = std::make_unique<io::detail::file_stamp>(found);
 }
 
 bool token_file::contains(std::string_view token) {
@@ -125,7 +112,7 @@ bool token_file::contains(std::string_view token) {
     std::string news;
     {
         const std::lock_guard lock(mutex_);
-        if (!there || !read_ || *read_ != stamp(found)) {
+        if (!there || !read_ || *read_ != io::detail::file_stamp(found)) {
             try {
                 read_anew();
                 if (std::exchange(failing_, false))

@@ -2,17 +2,15 @@
 
 #include <utility>
 
-#include <sys/stat.h>
-
 #include "context_state.hpp"
 
 namespace rota::io::tls {
 
 namespace {
 
-std::vector<file_stamp> stamps_of(const std::vector<certificate_files>& pairs,
-                                  const std::vector<std::string>& others) {
-    std::vector<file_stamp> all;
+std::vector<detail::file_stamp> stamps_of(const std::vector<certificate_files>& pairs,
+                                          const std::vector<std::string>& others) {
+    std::vector<detail::file_stamp> all;
     for (const certificate_files& each : pairs) {
         for (const std::string& path : {each.certificate, each.key, each.ocsp})
             all.emplace_back(path);
@@ -24,18 +22,7 @@ std::vector<file_stamp> stamps_of(const std::vector<certificate_files>& pairs,
 
 } // namespace
 
-file_stamp::file_stamp(const std::string& path) noexcept {
-    struct stat found {};
-    if (::stat(path.c_str(), &found) != 0)
-        return;
-    device = found.st_dev;
-    inode = found.st_ino;
-    size = found.st_size;
-    times = {found.st_mtim.tv_sec, found.st_mtim.tv_nsec, found.st_ctim.tv_sec,
-             found.st_ctim.tv_nsec};
-}
-
-std::vector<file_stamp> context::state::stamps() const {
+std::vector<detail::file_stamp> context::state::stamps() const {
     if (server)
         return stamps_of(server->certificates, {server->client_ca, server->ticket_keys});
     std::vector<certificate_files> own;
@@ -46,7 +33,8 @@ std::vector<file_stamp> context::state::stamps() const {
 
 bool context::state::load(bool only_changed) {
     const std::lock_guard one_at_a_time(loading);
-    std::vector<file_stamp> now = stamps(); // what is written from here on is seen the next time
+    std::vector<detail::file_stamp> now =
+        stamps(); // what is written from here on is seen the next time
     if (only_changed && now == read)
         return false;
     read = std::move(now);

@@ -1,17 +1,13 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include <sys/types.h>
-
+#include <rota/io/detail/file_stamp.hpp>
 #include <rota/io/tls/context.hpp>
 #include <rota/worker_local.hpp>
 
@@ -21,17 +17,6 @@
 
 namespace rota::io::tls {
 
-/// By what one sees that a file has been written to, or that another is in its place (man 3 stat).
-struct file_stamp {
-    explicit file_stamp(const std::string& path) noexcept;
-    bool operator==(const file_stamp&) const = default;
-
-    dev_t device = 0;
-    ino_t inode = 0;
-    off_t size = 0;
-    std::array<std::int64_t, 4> times{}; // of content, of the rest: seconds, nanoseconds
-};
-
 /// Shared with the connections.
 struct context::state {
     explicit state(server_options o) : server(std::move(o)) { load(false); }
@@ -40,7 +25,7 @@ struct context::state {
     /// Reads the files; `only_changed`: if one is another than when that was done last. True if
     /// they have been read.
     bool load(bool only_changed);
-    [[nodiscard]] std::vector<file_stamp> stamps() const;
+    [[nodiscard]] std::vector<detail::file_stamp> stamps() const;
     [[nodiscard]] std::shared_ptr<const snapshot> current() const {
         const std::lock_guard guard(lock);
         return loaded;
@@ -54,7 +39,8 @@ struct context::state {
     worker_local<handshake_place> places;
 
     std::mutex loading;
-    std::vector<file_stamp> read; // by load(): what the files were when they were read, or tried to
+    std::vector<detail::file_stamp>
+        read; // by load(): what the files were when they were read, or tried to
     mutable std::mutex lock;
     std::shared_ptr<const snapshot> loaded;
 };

@@ -8,6 +8,10 @@
 #include <string_view>
 #include <vector>
 
+namespace rota::io::detail {
+struct file_stamp;
+}
+
 namespace rota::http {
 
 /// The bearer tokens that a file lists: one a line, without the white space around it. Empty lines
@@ -33,7 +37,6 @@ public:
 
 private:
     using list = std::vector<std::string>;
-    struct stamp;
 
     void read_anew();
 
@@ -41,9 +44,9 @@ private:
     const std::function<void(std::string_view)> log_;
 
     std::mutex mutex_;
-    std::shared_ptr<const list> tokens_; // guarded, as what follows
-    std::unique_ptr<stamp> read_;        // of the file when it was read; null: read it again
-    bool failing_ = false;               // and it has been said
+    std::shared_ptr<const list> tokens_;           // guarded, as what follows
+    std::unique_ptr<io::detail::file_stamp> read_; // when it was read; null: read it again
+    bool failing_ = false;                         // and it has been said
 };
 
 } // namespace rota::http
