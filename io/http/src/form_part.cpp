@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include <rota/http/error.hpp>
 #include <rota/http/fields.hpp>
@@ -37,13 +38,23 @@ bool is_field_name(std::string_view text) noexcept {
     return !text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
+/// Of HTTP; of Content-Disposition, whose quotes may hold any character (RFC 7578 section 4.2), all
+/// that is in a line: browsers send controls in names as they are.
+bool is_field_value(std::string_view name, std::string_view value) noexcept {
+    using namespace std::string_view_literals;
+    return fields::iequals(name, "Content-Disposition")
+               ? value.find_first_of("\0\r\n"sv) == std::string_view::npos
+               : !fields::has_control(value);
+}
+
 /// Takes a field off the front of the lines.
 head_field next_field(std::string_view& lines) {
     const std::size_t end = lines.find("\r\n");
     const std::string_view line = lines.substr(0, end);
     const std::size_t colon = line.find(':');
     if (end == std::string_view::npos || colon == std::string_view::npos ||
-        !is_field_name(line.substr(0, colon)) || fields::has_control(line))
+        !is_field_name(line.substr(0, colon)) ||
+        !is_field_value(line.substr(0, colon), line.substr(colon + 1)))
         throw http_error(400, "a line in the head of a part is no field");
     lines.remove_prefix(end + 2);
     return {line.substr(0, colon), fields::trim(line.substr(colon + 1))};
@@ -65,16 +76,21 @@ std::size_t comment_size(std::string_view text) noexcept {
     return 0;
 }
 
-/// Whether the character at `at` is escaped by the backslash before it, in quotes. Before anything
+enum class backslash : std::uint8_t {
+    escape, ///< as MIME has it
+    plain,  ///< as HTML has it, which writes a quote as "%22"
+};
+
+/// Whether the character at `at` is a backslash that escapes the next, in quotes. Before anything
 /// but a quote or another one a backslash is one, as in the paths that browsers sent as the names
 /// of files.
-bool escapes(std::string_view text, std::size_t at) noexcept {
-    return text[at] == '\\' && at + 1 < text.size() &&
+bool escapes(std::string_view text, std::size_t at, backslash as) noexcept {
+    return as == backslash::escape && text[at] == '\\' && at + 1 < text.size() &&
            (text[at + 1] == '"' || text[at + 1] == '\\');
 }
 
 /// Has a blank for each comment (RFC 2045 section 5.1); there is none in quotes.
-std::string without_comments(std::string_view text) {
+std::string without_comments(std::string_view text, backslash as = backslash::escape) {
     std::string kept;
     bool quoted = false;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -84,7 +100,7 @@ std::string without_comments(std::string_view text) {
             i += size - 1;
             continue;
         }
-        if (quoted && escapes(text, i))
+        if (quoted && escapes(text, i, as))
             kept += text[i++];
         else if (text[i] == '"')
             quoted = !quoted;
@@ -115,7 +131,7 @@ std::string_view take_token(std::string_view& text) {
     return token;
 }
 
-std::string take_value(std::string_view& text) {
+std::string take_value(std::string_view& text, backslash as) {
     if (!text.starts_with('"'))
         return std::string(take_token(text));
     std::string value;
@@ -124,7 +140,7 @@ std::string take_value(std::string_view& text) {
             text.remove_prefix(i + 1);
             return value;
         }
-        if (escapes(text, i))
+        if (escapes(text, i, as))
             ++i;
         value += text[i];
     }
@@ -136,7 +152,9 @@ struct disposition {
     std::optional<std::string> filename;
 };
 
-disposition parse_disposition(std::string_view text) {
+disposition parse_disposition(std::string_view field, backslash as) {
+    const std::string uncommented = without_comments(field, as);
+    std::string_view text = uncommented;
     disposition found;
     skip_blanks(text);
     if (!fields::iequals(take_token(text), "form-data"))
@@ -154,7 +172,7 @@ disposition parse_disposition(std::string_view text) {
             fail_disposition();
         text.remove_prefix(1);
         skip_blanks(text);
-        std::string value = take_value(text);
+        std::string value = take_value(text, as);
         const bool is_name = fields::iequals(parameter, "name");
         if (!is_name && !fields::iequals(parameter, "filename"))
             continue; // "filename*" is not for forms: RFC 7578 section 4.2
@@ -164,6 +182,15 @@ disposition parse_disposition(std::string_view text) {
         place = std::move(value);
     }
     return found;
+}
+
+/// What is malformed with escapes may be HTML's: name="a\" is whole there.
+disposition parse_disposition(std::string_view field) {
+    try {
+        return parse_disposition(field, backslash::escape);
+    } catch (const http_error&) {
+        return parse_disposition(field, backslash::plain);
+    }
 }
 
 } // namespace
@@ -178,7 +205,7 @@ form_part form_part::parse(std::string_view head, bool percent_filenames) {
         if (fields::iequals(field.name, "Content-Disposition")) {
             if (found)
                 throw http_error(400, "a part with two Content-Dispositions");
-            found = parse_disposition(without_comments(field.value));
+            found = parse_disposition(field.value);
         } else if (fields::iequals(field.name, "Content-Type")) {
             if (type)
                 throw http_error(400, "a part with two Content-Types");

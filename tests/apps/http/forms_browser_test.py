@@ -46,6 +46,8 @@ const text = async (body) => (await fetch("/form", {method: "POST", body})).json
   data.append("a", "1");
   data.append("f", new Blob([new Uint8Array(300000)]), "blob.bin");
   data.append("", "no name");
+  data.append("b\\\\", "2");
+  data.append("g\\\\", new Blob([]), "\\x01\\t\\x7f\\\\");
   done([await text(new FormData()), await text(data),
         await text(new URLSearchParams([["a", "1 +&="], ["a", "ä"]]))]);
 })().catch((error) => done(String(error)));
@@ -101,7 +103,9 @@ def test_forms_of_scripts(chromium, program, options):
         chromium.open(f"http://127.0.0.1:{server.port}/plaintext")
         nothing, data, encoded = later(chromium, FETCH)
         equal(nothing, {"fields": [], "files": []})
-        equal(data["fields"], [{"name": "a", "value": "1"}, {"name": "", "value": "no name"}])
+        equal(data["fields"], [{"name": "a", "value": "1"}, {"name": "", "value": "no name"},
+                               {"name": "b\\", "value": "2"}])
+        equal((data["files"][1]["name"], data["files"][1]["filename"]), ("g\\", "\x01\t\x7f\\"))
         equal((data["files"][0]["filename"], data["files"][0]["size"]), ("blob.bin", 300_000))
         equal(data["files"][0]["sha256"], hashlib.sha256(bytes(300_000)).hexdigest())
         equal(encoded["fields"], [{"name": "a", "value": "1 +&="}, {"name": "a", "value": "ä"}])

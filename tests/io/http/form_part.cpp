@@ -55,6 +55,36 @@ TEST_CASE("quotes, backslashes and escapes in names") {
     CHECK(form_part::parse(escaped, false).filename == "%41\"");
 }
 
+TEST_CASE("where a backslash that escapes would leave no sense it escapes nothing") {
+    CHECK(said(R"(name="a\")").name == R"(a\)");
+    const form_part both = said(R"(name="a\"; filename="b\")");
+    CHECK(both.name == R"(a\)");
+    CHECK(both.filename == R"(b\)");
+    CHECK(said(R"(name="\\\"; filename="c")").name == R"(\\\)");
+    CHECK(said(R"-(name="(\"; filename=")")-").filename == ")");
+    CHECK(said(R"(name="a\" (b); filename=c)").filename == "c");
+    CHECK(said(R"(name="a\"b\\")").name == R"(a"b\)"); // it has sense
+    for (const char* const parameters :
+         {R"(name="a\"b)", R"(name="a\"; name="b\")", R"(filename="a\")", R"(name="\)"})
+        CHECK(status_of_parameters(parameters) == 400);
+}
+
+TEST_CASE("control characters in names are what RFC 822 has in quotes") {
+    std::string controls;
+    for (char c = 1; c < ' '; ++c) {
+        if (c != '\r' && c != '\n')
+            controls += c;
+    }
+    controls += '\x7f';
+    const std::string quoted = "name=\"" + controls + "\"; filename=\"" + controls + "\"";
+    CHECK(said(quoted).name == controls);
+    CHECK(said(quoted).filename == controls);
+    for (const std::string& parameters :
+         {std::string("name=a\x01"), std::string("name=\"a\"\x01"), std::string("name=\"a\nb\""),
+          std::string("name=\"a\rb\""), std::string("name=\"a\0b\"", 10)})
+        CHECK(status_of_parameters(parameters) == 400);
+}
+
 TEST_CASE("a NUL in the name of a file is none that another program reads, escaped or not") {
     CHECK(status_of_parameters("name=a; filename=\"a%00.txt\"") == 400);
     CHECK(status_of_parameters(std::string("name=a; filename=\"a\0.txt\"", 25)) == 400);
@@ -131,7 +161,7 @@ TEST_CASE("heads that are malformed") {
 
 TEST_CASE("dispositions that are malformed") {
     for (const char* const parameters :
-         {"name", "name=", "name=\"a", "name=\"a\\\"", "name=a b", "name=\"a\"b", "=a", "name==a",
+         {"name", "name=", "name=\"a", "name=\"a\\", "name=a b", "name=\"a\"b", "=a", "name==a",
           "name=a; name=b", "name=a; filename=b; FILENAME=c", "name=a, filename=b", "name=a/b",
           "name=a; x", "name=\xc3\xa4"})
         CHECK(status_of_parameters(parameters) == 400);

@@ -46,8 +46,9 @@ struct form_limits {
 
 /// What is said of a field or a file.
 struct form_part {
-    std::string name; ///< may be empty, and need not be UTF-8
-    /// Of a file: as the client calls it, and it may call it anything ("../../etc/passwd", "").
+    std::string name; ///< may be empty or have controls in it, and need not be UTF-8
+    /// Of a file: as the client calls it, and it may call it anything ("../../etc/passwd", "",
+    /// controls but NUL).
     std::optional<std::string> filename;
     /// Its Content-Type, without comments; "text/plain" if there is none (RFC 7578 section 4.4).
     std::string type = "text/plain";
@@ -55,8 +56,10 @@ struct form_part {
     [[nodiscard]] bool is_file() const noexcept { return filename.has_value(); }
 
     /// Of the lines of a part's head (multipart_parser::head()), as RFC 7578 section 4.2 and HTML
-    /// have it. Throws http_error(400) for lines that are no fields, and where Content-Disposition
-    /// is missing, there twice, not "form-data" or without a name.
+    /// have it: a backslash in quotes escapes a quote or another one, unless the field is malformed
+    /// so; then none does, as in what browsers send. Throws http_error(400) for lines that are no
+    /// fields, and where Content-Disposition is missing, there twice, not "form-data" or without a
+    /// name.
     [[nodiscard]] static form_part parse(std::string_view head, bool percent_filenames = true);
 };
 
