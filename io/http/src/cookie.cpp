@@ -112,6 +112,10 @@ void check_together(const cookie& of) {
         fail("a cookie whose name begins with __Host- has to be secure, with the path / and "
              "without a domain");
     }
+    if (begins(of.name, "__Http-") && !(of.secure && of.http_only))
+        fail("a cookie whose name begins with __Http- has to be secure and http_only");
+    if (begins(of.name, "__Host-Http-") && !of.http_only)
+        fail("a cookie whose name begins with __Host-Http- has to be http_only");
 }
 
 } // namespace

@@ -211,6 +211,7 @@ def test_cookies_that_are_set(server):
         "name=a&value=1&same_site=none", "name=a&value=1&same_site=", "name=a&value=1&secure=x",
         "name=a&value=1&http_only=yes", "name=a&value=1&domain=x", "name=a&value=1&name=b",
         "name=__Secure-a&value=1", "name=__host-a&value=1&secure=1&path=/x",
+        "name=__Http-a&value=1&secure=1",
     ):
         answer = server.request("POST", "/cookies?" + bad)
         equal((answer.status, answer.headers.get("Set-Cookie")), (400, None), bad)

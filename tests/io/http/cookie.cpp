@@ -188,6 +188,19 @@ TEST_CASE("cookies that browsers refuse") {
         CHECK(refused({.name = name, .domain = "a.b", .path = "/", .secure = true}) == "refused");
         CHECK(refused({.name = name, .path = "/", .secure = true}) != "refused");
     }
+    for (const char* const name : {"__Http-a", "__http-a", "__HTTP-"}) {
+        CHECK(refused({.name = name, .secure = true}) == "refused");
+        CHECK(refused({.name = name, .http_only = true}) == "refused");
+        CHECK(refused({.name = name, .domain = "a.b", .secure = true, .http_only = true}) !=
+              "refused");
+    }
+    for (const char* const name : {"__Host-Http-a", "__host-http-a", "__HOST-HTTP-"}) {
+        CHECK(refused({.name = name, .path = "/", .secure = true}) == "refused");
+        CHECK(refused({.name = name, .secure = true, .http_only = true}) == "refused");
+        CHECK(refused({.name = name, .path = "/", .secure = true, .http_only = true}) != "refused");
+    }
+    CHECK(refused({.name = "__Http"}) == "__Http=");
+    CHECK(refused({.name = "__Host-Http", .path = "/", .secure = true}) != "refused");
     CHECK(refused({.name = "__Hosta"}) == "__Hosta=");
     CHECK(refused({.name = "__Secure"}) == "__Secure=");
 }

@@ -60,10 +60,10 @@ struct cookie {
     /// more than 4,096 bytes together, an attribute of more than 1,024; a domain that is none, a
     /// path that does not begin with a slash or has a control character or ';' in it; a `max_age`
     /// below 0, `expires` outside of the years 1601 to 9999; `same_site::none` or `partitioned`
-    /// without `secure`; a name that begins, in any case, with "__Secure-" without `secure`, or
-    /// with
-    /// "__Host-" without `secure`, with a domain, or with another path than "/". So nothing that is
-    /// in one of the members can become an attribute, a cookie or a field of its own.
+    /// without `secure`; a name that begins, in any case, with "__Secure-" without `secure`, with
+    /// "__Host-" without `secure`, with a domain, or with another path than "/", with "__Http-"
+    /// without `secure` and `http_only`, with "__Host-Http-" without all of these. So nothing that
+    /// is in one of the members can become an attribute, a cookie or a field of its own.
     [[nodiscard]] std::string to_string() const;
 
     /// One that takes it away again: with its name, domain and path, no value, and no time left.
