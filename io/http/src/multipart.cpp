@@ -82,6 +82,8 @@ form_step multipart_parser::finish() {
         return form_step::end;
     case state::failed:
         return form_step::failed;
+    case state::closed_line_feed:
+        return fail(400, "the line of the last boundary does not end with CRLF");
     default:
         return fail(400, "the multipart content ends before its last boundary");
     }

@@ -148,7 +148,16 @@ TEST_CASE("content that ends too early") {
     const std::string_view whole = "--b\r\nA: 1\r\n\r\nx\r\n--b--";
     for (std::size_t size = 0; size < whole.size(); ++size)
         CHECK(parse_cut(whole.substr(0, size)).ends_with("!400"));
+}
+
+TEST_CASE("content that ends in the line of its last boundary has had that") {
     CHECK(parse_cut("--b\r\n\r\nx\r\n--b--\r") == "[|x]!400");
+    multipart_parser parser("b");
+    std::string_view input = "--b--\t\r";
+    CHECK(parser.next(input) == form_step::more);
+    CHECK(parser.finish() == form_step::failed);
+    CHECK(std::string_view(parser.failure().reason) ==
+          "the line of the last boundary does not end with CRLF");
 }
 
 TEST_CASE("lines that end otherwise, or go on") {
