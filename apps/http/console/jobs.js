@@ -6,6 +6,9 @@ import { byId, clock, copyButton, jobs, keyText, make, milliseconds, number, pay
 
 const page_size = 10;
 
+/// What a row shows for good: a queue that is made anew uses ids again.
+const keyOf = (job) => `${job.id} ${job.state} ${job.added_at} ${job.raw}`;
+
 export class JobList {
   constructor(queue) {
     this.queue = queue;
@@ -43,8 +46,7 @@ export class JobList {
     // Answers may overtake each other: only what is still asked for counts.
     if (this.queue.closed || state !== this.state || cursor !== this.cursor) return;
     this.following = page.cursor ?? null;
-    showEach(byId("job-rows"), page.jobs, (job) => `${job.id} ${job.state}`,
-      (job) => makeRow(this.queue, job));
+    showEach(byId("job-rows"), page.jobs, keyOf, (job) => makeRow(this.queue, job));
     byId("jobs").hidden = page.jobs.length === 0;
     byId("dead-all").hidden = state !== "dead" || page.jobs.length === 0;
     byId("jobs-first").disabled = cursor === null;
