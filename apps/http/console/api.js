@@ -70,17 +70,6 @@ export function explain(error) {
   return `Refused: ${error.message} (${error.status}${code ? `, ${code}` : ""}).`;
 }
 
-/// Runs what a form or a button asks for, and says beside it what went wrong, if anything.
-export async function attempt(problemAt, action) {
-  problemAt.textContent = "";
-  try {
-    return await action();
-  } catch (error) {
-    if (error.name !== "AbortError") problemAt.textContent = explain(error);
-    return undefined;
-  }
-}
-
 /// Takes a stream of server-sent events apart, however it is cut.
 export class EventParser {
   constructor(deliver) {

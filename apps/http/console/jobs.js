@@ -1,6 +1,6 @@
 // The jobs of the open queue that are in one state, page by page.
 
-import { attempt, call, forAll } from "./api.js";
+import { call, forAll } from "./api.js";
 import { byId, clock, copyButton, jobs, keyText, make, milliseconds, number, payloadCell, setText,
   showEach } from "./dom.js";
 
@@ -25,16 +25,12 @@ export class JobList {
 
   first() {
     this.cursor = null;
-    return this.tryLoad();
+    return this.queue.refresh();
   }
 
   next() {
     this.cursor = this.following;
-    return this.tryLoad();
-  }
-
-  tryLoad() {
-    return attempt(byId("queue-problem"), () => this.load());
+    return this.queue.refresh();
   }
 
   async load() {
@@ -58,17 +54,17 @@ export class JobList {
 
 /// All the dead: tried again, or removed.
 export async function settleDead(queue, what) {
-  setText(byId("dead-done"), "");
-  await attempt(byId("queue-problem"), async () => {
+  queue.say("dead-done", "");
+  await queue.attempt("queue-problem", async () => {
     const { counts } = await call("GET", queue.path);
     const asked = what === "retry" ? `Queue all ${jobs(counts.dead)} of "${queue.name}" again that are dead?`
       : `Remove all ${jobs(counts.dead)} of "${queue.name}" that are dead? They cannot be had back.`;
-    if (!confirm(asked)) return;
+    if (queue.closed || !confirm(asked)) return;
     const done = await call("POST", `${queue.path}/dead/${what}`, {}, forAll());
     const texts = what === "retry" ? [`Queued ${jobs(done.retried)} again.`]
       : [`Removed ${jobs(done.deleted)}.`];
     if (done.duplicates) texts.push(`${jobs(done.duplicates)} stay: their keys are there again.`);
-    setText(byId("dead-done"), texts.join(" "));
+    queue.say("dead-done", texts.join(" "));
     await queue.refresh();
   });
 }
@@ -92,7 +88,7 @@ function makeRow(queue, job) {
   cells[1].className = "data";
   cells[2] = payloadCell(job);
   const buttons = make("td", { class: "actions" });
-  const act = (action) => attempt(byId("queue-problem"), async () => {
+  const act = (action) => queue.attempt("queue-problem", async () => {
     await action();
     await queue.refresh();
   });

@@ -1,6 +1,6 @@
 // The queue that is open: counts, settings, what is done to it as a whole.
 
-import { attempt, call, forAll, queuePath, Refused, serverTime } from "./api.js";
+import { call, explain, forAll, queuePath, Refused, serverTime } from "./api.js";
 import { byId, clock, jobs, make, milliseconds, number, perSecond, setText, short, showEach }
   from "./dom.js";
 import { EventList } from "./events.js";
@@ -35,13 +35,29 @@ class OpenQueue {
     this.showTrends();
   }
 
-  /// Whether what is shown is what the server says now.
+  /// Says what became of something, unless another queue is open by now.
+  say(id, text) {
+    if (!this.closed) setText(byId(id), text);
+  }
+
+  /// Runs what a form or a button asks for, and says beside it what went wrong, if anything.
+  async attempt(id, action) {
+    this.say(id, "");
+    try {
+      await action();
+    } catch (error) {
+      if (error.name !== "AbortError") this.say(id, explain(error));
+    }
+  }
+
+  /// Whether what is shown is what the server says now, and if it is not, why.
   showAge(error) {
+    if (this.closed) return;
     byId("queue").dataset.stale = error !== null;
-    const gone = !(error instanceof Refused);
-    setText(byId("queue-stale"), error === null ? "" : this.state
-      ? `As it was at ${clock(this.state_at)}${gone ? ": the server does not answer." : "."}`
-      : "Nothing is known of this queue yet.");
+    const as_it_was = this.state ? `As it was at ${clock(this.state_at)}`
+      : "Nothing is known of this queue yet";
+    setText(byId("queue-stale"), error === null ? "" : error instanceof Refused
+      ? `${as_it_was}. ${explain(error)}` : `${as_it_was}: the server does not answer.`);
   }
 
   close() {
@@ -60,18 +76,17 @@ class OpenQueue {
   async refresh() {
     clearTimeout(this.timer);
     this.timer = null;
-    await attempt(byId("queue-problem"), async () => {
-      try {
-        const [state] = await Promise.all([call("GET", this.path), this.jobs.load()]);
-        if (!this.closed) this.show(state);
-      } catch (error) {
-        if (!this.closed) this.showAge(error);
-        throw error;
-      }
-    });
+    if (this.closed) return;
+    try {
+      const [state] = await Promise.all([call("GET", this.path), this.jobs.load()]);
+      this.show(state);
+    } catch (error) {
+      this.showAge(error);
+    }
   }
 
   show(state) {
+    if (this.closed) return;
     this.state = state;
     this.state_at = serverTime();
     this.shown_at = performance.now();
@@ -142,6 +157,7 @@ export function selectQueue(name, focus) {
     history.replaceState(null, "", `#queue=${encodeURIComponent(name)}`);
     for (const button of byId("queue-list").querySelectorAll("button"))
       button.setAttribute("aria-current", String(button.dataset.queue === name));
+    if (byId("settings-form").parentElement.open) fillSettings();
   }
   if (focus) byId("add-payload").focus();
 }
@@ -185,8 +201,8 @@ async function addJob() {
     try {
       JSON.parse(text);
     } catch (error) {
-      setText(byId("add-done"), "");
-      setText(byId("add-problem"), `The payload is not JSON: ${error.message}`);
+      queue.say("add-done", "");
+      queue.say("add-problem", `The payload is not JSON: ${error.message}`);
       return;
     }
     payload = text; // as it is: numbers keep all their digits
@@ -194,42 +210,46 @@ async function addJob() {
   const more = { delay_ms: seconds("add-delay") ?? 0, priority: whole("add-priority") ?? 0 };
   if (byId("add-key").value !== "") more.key = byId("add-key").value;
   const body = `{"payload":${payload},${JSON.stringify(more).slice(1)}`;
-  setText(byId("add-done"), "");
-  await attempt(byId("add-problem"), async () => {
+  queue.say("add-done", "");
+  await queue.attempt("add-problem", async () => {
     const job = await call("POST", `${queue.path}/jobs`, body);
-    setText(byId("add-done"), `Added as job ${job.id}: ${job.state}.`);
+    queue.say("add-done", `Added as job ${job.id}: ${job.state}.`);
     queue.changed();
   });
 }
 
 async function setSettings() {
   const queue = open;
-  setText(byId("set-done"), "");
-  await attempt(byId("set-problem"), async () => {
+  const changes = { max_attempts: whole("set-attempts"), max_jobs: whole("set-jobs"),
+    lease_ms: seconds("set-lease") };
+  queue.say("set-done", "");
+  await queue.attempt("set-problem", async () => {
     const before = await call("GET", queue.path);
-    await call("PUT", queue.path, {
-      ...before.settings, max_attempts: whole("set-attempts"),
-      max_jobs: whole("set-jobs"), lease_ms: seconds("set-lease"),
-    });
-    setText(byId("set-done"), "Set.");
+    await call("PUT", queue.path, { ...before.settings, ...changes });
+    queue.say("set-done", "Set.");
     queue.changed();
   });
 }
 
+/// There is nothing to set until they are those of this queue.
 async function fillSettings() {
   const queue = open;
-  await attempt(byId("set-problem"), async () => {
+  const fields = byId("settings-fields");
+  fields.disabled = true;
+  await queue.attempt("set-problem", async () => {
     const { settings } = await call("GET", queue.path);
+    if (queue.closed) return;
     byId("set-attempts").value = settings.max_attempts ?? "";
     byId("set-jobs").value = settings.max_jobs ?? "";
     byId("set-lease").value = settings.lease_ms === null ? "" : settings.lease_ms / 1000;
+    fields.disabled = false;
   });
 }
 
 async function onQueue(what) {
   const queue = open;
-  setText(byId("queue-done"), "");
-  await attempt(byId("queue-problem"), async () => {
+  queue.say("queue-done", "");
+  await queue.attempt("queue-problem", async () => {
     await call("POST", `${queue.path}/${what}`);
     await queue.refresh();
   });
@@ -237,8 +257,8 @@ async function onQueue(what) {
 
 async function purge() {
   const queue = open;
-  setText(byId("queue-done"), "");
-  await attempt(byId("queue-problem"), async () => {
+  queue.say("queue-done", "");
+  await queue.attempt("queue-problem", async () => {
     const { counts } = await call("GET", queue.path);
     const parts = [["queued", counts.queued], ["delayed", counts.delayed], ["dead", counts.dead]]
       .filter(([, count]) => count > 0);
@@ -246,12 +266,12 @@ async function purge() {
     const each = parts.map(([state, count]) => `${number(count)} ${state}`).join(", ");
     const stay = counts.in_progress ? ` The ${number(counts.in_progress)} in progress stay.` : "";
     if (all === 0) {
-      setText(byId("queue-done"), `There is nothing to remove.${stay}`);
+      queue.say("queue-done", `There is nothing to remove.${stay}`);
       return;
     }
-    if (!confirm(`Remove ${jobs(all)} of "${queue.name}" (${each})?${stay}`)) return;
+    if (queue.closed || !confirm(`Remove ${jobs(all)} of "${queue.name}" (${each})?${stay}`)) return;
     const { purged } = await call("POST", `${queue.path}/purge`, undefined, forAll());
-    setText(byId("queue-done"), `Removed ${jobs(purged)}.`);
+    queue.say("queue-done", `Removed ${jobs(purged)}.`);
     await queue.refresh();
   });
 }

@@ -1,6 +1,6 @@
 // Taking jobs of the open queue, and what becomes of those that were taken here.
 
-import { attempt, call, serverTime } from "./api.js";
+import { call, serverTime } from "./api.js";
 import { byId, copyButton, jobs as plural, keyText, make, milliseconds, payloadCell, setText,
   showEach } from "./dom.js";
 
@@ -25,11 +25,11 @@ export class Taken {
   }
 
   say(text) {
-    if (!this.queue.closed) setText(byId("take-done"), text);
+    this.queue.say("take-done", text);
   }
 
   attempt(action) {
-    return attempt(byId("take-problem"), action);
+    return this.queue.attempt("take-problem", action);
   }
 
   /// Takes; called again while it waits, it waits no longer.
@@ -56,7 +56,7 @@ export class Taken {
       if (this.waiting.signal.aborted) this.say("Waits no longer.");
       else if (byId("take-problem").textContent !== "") this.say("");
       this.waiting = null;
-      if (!this.queue.closed) setText(byId("take-submit"), "Take");
+      this.queue.say("take-submit", "Take");
       this.show();
     }
   }

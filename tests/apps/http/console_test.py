@@ -411,7 +411,7 @@ def test_another_queue_while_the_server_is_gone(chromium, server):
         chromium.wait_text("#banner", "No connection")
         chromium.run("location.hash = '#queue=another'")
         chromium.wait_text("#queue-name", "^another$")
-        chromium.wait_text("#queue-stale", "^Nothing is known of this queue yet.$")
+        chromium.wait_text("#queue-stale", "^Nothing is known of this queue yet: the server")
         equal(chromium.text("#counts") + chromium.text("#job-rows"), "")
         check(chromium.run("return document.getElementById('purge').disabled"), "nothing to purge")
     with RotaHttp(program, *options, port=port):
