@@ -88,7 +88,7 @@ def problems_of_operation(document, where, path, operation):
         yield f"{where} has no answer"
     for status, answer in operation.get("responses", {}).items():
         answer = of(answer)
-        if not re.fullmatch(r"[1-5]\d\d", status) or not answer.get("description"):
+        if not re.fullmatch(r"[1-5]\d\d|default", status) or not answer.get("description"):
             yield f"{where}: {status} is no status, or is not described"
         for name, field in answer.get("headers", {}).items():
             yield from problems_of_schema(field["schema"], f"{where} {status} {name}")

@@ -51,17 +51,17 @@ class Api:
     def path(self, template, values):
         return self.prefix + re.sub(r"\{(\w+)\}", lambda found: values[found[1]], template)
 
-    def send(self, name, body=None, headers=None, query="", server=None, **values):
-        """The answer to a request, which has to be one that is listed."""
+    def send(self, name, body=None, headers=None, query="", server=None, listed=None, **values):
+        """The answer to a request, which has to be one that is listed, by its status if not
+        otherwise."""
         method, template, operation = self.operations[name]
         path = self.path(template, {"queue": "q", "id": "1", **values}) + query
         answer = (server or self.server).request(method, path, body, headers)
-        self.check(name, operation, answer)
+        self.check(name, operation, answer, listed or str(answer.status))
         return answer
 
-    def check(self, name, operation, answer):
-        status = str(answer.status)
-        said = f"{name}: {status} {answer.body[:200]!r}"
+    def check(self, name, operation, answer, status):
+        said = f"{name}: {answer.status} {answer.body[:200]!r}"
         check(status in operation["responses"], f"{said} is not listed")
         self.seen.add((name, status))
         listed = self.of(operation["responses"][status])
@@ -279,6 +279,14 @@ def test_codings_that_there_are_not(api):
             path = api.path(template, {"queue": "coded", "id": job["id"]})
             answer = api.server.request("GET", path, None, {"Accept-Encoding": "identity;q=0, x"})
             api.check_problem(answer, 406, "not_acceptable", name)
+
+
+def test_what_any_operation_may_answer(api):
+    for name, (_, _, operation) in api.operations.items():
+        wrong = api.send(name, headers={"Expect": "x"}, listed="default")
+        refused(wrong, 417, "expectation_failed", name)
+        if any(each["name"] == "queue" for each in api.parameters(operation)):
+            refused(api.send(name, queue="a%00b", listed="default"), 404, "not_found", name)
 
 
 def test_wrong_queries(api):
