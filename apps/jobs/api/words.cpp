@@ -58,10 +58,12 @@ std::optional<std::chrono::minutes> read_offset(std::string_view text) noexcept 
 } // namespace
 
 std::optional<std::uint64_t> read_id(std::string_view text) noexcept {
+    constexpr std::size_t digits_max = 13; // no queue has more than 2^40
     std::uint64_t id = 0;
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, id);
-    if (error != std::errc() || stop != end || id == 0 || text.front() == '0')
+    if (error != std::errc() || stop != end || id == 0 || text.front() == '0' ||
+        text.size() > digits_max)
         return std::nullopt;
     return id;
 }

@@ -192,6 +192,7 @@ def test_the_dead(api):
     equal(api.good("retryDeadJobs", some, **queue), {"retried": 0, "duplicates": 1})
     equal(api.good("deleteDeadJobs", some, **queue), {"deleted": 1})
     equal(api.good("retryDeadJobs", **queue), {"retried": 0, "duplicates": 0})
+    equal(api.good("deleteDeadJobs", {"ids": ["9" * 13]}, **queue), {"deleted": 0})
     equal(api.good("deleteDeadJobs", **queue), {"deleted": 0})
     check(api.good("listJobs", **queue, query="?key=2")["jobs"], "found by its key")
     api.good("takeJobs", {}, **queue)
@@ -328,6 +329,10 @@ def test_unknown_queries(api):
 def test_wrong_content(api):
     """Whatever the description does not allow is refused, and the other way round."""
     tried = 0
+    job_id = api.document["components"]["schemas"]["JobId"]
+    for text in ("1", "9" * 13, "0", "01", "x", "", "9" * 14, "9" * 23):
+        answer = api.send("retryDeadJobs", json.dumps({"ids": [text]}))
+        equal(answer.status, 200 if is_valid(api.document, job_id, text) else 400, text)
     for name, (_, _, operation) in api.operations.items():
         if "requestBody" not in operation:
             continue

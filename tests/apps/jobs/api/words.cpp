@@ -7,7 +7,8 @@ using namespace jobs;
 TEST_CASE("ids are numbers for those who know") {
     CHECK(id_text(12) == "12");
     CHECK(read_id("12") == 12);
-    for (const char* text : {"", "0", "012", "-1", "1x", "99999999999999999999"})
+    CHECK(read_id("1099511627775") == (std::uint64_t{1} << 40) - 1);
+    for (const char* text : {"", "0", "012", "-1", "1x", "10000000000000", "99999999999999999999"})
         CHECK_FALSE(read_id(text));
 }
 
