@@ -118,6 +118,9 @@ public:
     [[nodiscard]] bool is_open(std::uint32_t id) const noexcept override {
         return find(static_cast<std::int32_t>(id)) != nullptr;
     }
+    [[nodiscard]] bool may_begin(std::uint32_t id) const noexcept override {
+        return id <= static_cast<std::uint32_t>(last_id_);
+    }
     [[nodiscard]] std::size_t open_streams() const noexcept override { return streams_; }
     /// Whether the client's windows keep anything of a stream back.
     [[nodiscard]] bool is_held_back(std::int32_t id) const noexcept;

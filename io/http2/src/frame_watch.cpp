@@ -27,6 +27,9 @@ constexpr std::uint8_t has_priority = 0x20;
 /// Of so many streams that the server has given up frames may be under way.
 constexpr std::size_t given_up_min = 128;
 
+/// What is unpacked for nothing costs a frame more for each so many bytes.
+constexpr std::uint32_t bytes_per_frame = 1'024;
+
 /// SETTINGS_MAX_FRAME_SIZE, as it is where nothing else is said (RFC 9113 section 6.5.2).
 constexpr std::uint32_t frame_bytes_max = 16'384;
 
@@ -134,12 +137,12 @@ std::optional<fault> frame_watch::on_header(time_point now) {
         found = on_data(now, peek);
         break;
     case headers:
-        found = on_headers();
+        found = on_headers(now);
         if ((now_.flags & has_priority) != 0)
             peek = (now_.flags & padded) != 0 ? 5 : 4;
         break;
     case continuation:
-        found = on_continuation();
+        found = on_continuation(now);
         break;
     case priority:
         found = idle_frame(now);
@@ -267,26 +270,37 @@ bool frame_watch::was_passed_over() const noexcept {
            std::find(begun_.begin(), begun_.end(), now_.stream) == begun_.end();
 }
 
-std::optional<fault> frame_watch::on_headers() {
-    if (now_.stream % 2 != 0 && now_.stream > highest_)
+std::optional<fault> frame_watch::on_headers(time_point now) {
+    if (now_.stream % 2 != 0 && now_.stream > highest_) {
+        is_for_nothing_ = !streams_.may_begin(now_.stream);
         note_begin();
-    else if (const auto found = on_stream_frame())
-        return found;
+    } else {
+        // Trailers end their stream (RFC 9113 section 8.1), so of one there are no more than these.
+        const bool given_up = now_.stream <= known_ && !streams_.is_open(now_.stream);
+        is_for_nothing_ = given_up || (now_.flags & end_stream) == 0;
+        if (const auto found = on_stream_frame())
+            return found;
+    }
     ++header_sections_;
     continuations_ = 0;
     section_bytes_ = now_.length;
     in_headers_ = (now_.flags & end_headers) == 0;
-    return std::nullopt;
+    return is_for_nothing_ ? unpacked_for_nothing(now) : std::nullopt;
 }
 
-std::optional<fault> frame_watch::on_continuation() noexcept {
+/// Its reader unpacks the section, and tells nobody how large it becomes.
+std::optional<fault> frame_watch::unpacked_for_nothing(time_point now) noexcept {
+    return idle_frame(now, 1 + now_.length / bytes_per_frame);
+}
+
+std::optional<fault> frame_watch::on_continuation(time_point now) noexcept {
     if (now_.length > frame_bytes_max) // nghttp2 looks at all others
         return too_long;
     section_bytes_ += now_.length;
     if (++continuations_ > limits_.continuations_max || section_bytes_ > header_bytes_max_)
         return too_much_header;
     in_headers_ = in_headers_ && (now_.flags & end_headers) == 0;
-    return std::nullopt;
+    return is_for_nothing_ ? unpacked_for_nothing(now) : std::nullopt;
 }
 
 bool frame_watch::in_header_section() const noexcept {
@@ -303,8 +317,8 @@ std::optional<fault> frame_watch::on_answer_to_ours(time_point now) noexcept {
     return idle_frame(now);
 }
 
-std::optional<fault> frame_watch::idle_frame(time_point now) noexcept {
-    if (idle_frames_.add(1, now))
+std::optional<fault> frame_watch::idle_frame(time_point now, std::uint32_t cost) noexcept {
+    if (idle_frames_.add(cost, now))
         return std::nullopt;
     return too_many_frames;
 }

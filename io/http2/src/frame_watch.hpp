@@ -43,6 +43,8 @@ class stream_states {
 public:
     /// Neither closed nor not begun.
     [[nodiscard]] virtual bool is_open(std::uint32_t id) const noexcept = 0;
+    /// Whether one that has not begun may do so; else its frames are ignored.
+    [[nodiscard]] virtual bool may_begin(std::uint32_t id) const noexcept = 0;
     /// How many there are.
     [[nodiscard]] virtual std::size_t open_streams() const noexcept = 0;
 
@@ -104,14 +106,15 @@ private:
     [[nodiscard]] std::optional<fault> on_peeked(time_point now);
     [[nodiscard]] std::optional<fault> on_prioritized(std::uint32_t id);
     [[nodiscard]] std::optional<fault> on_data(time_point now, std::size_t& peek) noexcept;
-    [[nodiscard]] std::optional<fault> on_headers();
+    [[nodiscard]] std::optional<fault> on_headers(time_point now);
     [[nodiscard]] std::optional<fault> on_stream_frame() noexcept;
     [[nodiscard]] bool was_passed_over() const noexcept;
     void note_begin();
     void note_end() noexcept;
-    [[nodiscard]] std::optional<fault> on_continuation() noexcept;
+    [[nodiscard]] std::optional<fault> on_continuation(time_point now) noexcept;
+    [[nodiscard]] std::optional<fault> unpacked_for_nothing(time_point now) noexcept;
     [[nodiscard]] std::optional<fault> on_answer_to_ours(time_point now) noexcept;
-    [[nodiscard]] std::optional<fault> idle_frame(time_point now) noexcept;
+    [[nodiscard]] std::optional<fault> idle_frame(time_point now, std::uint32_t cost = 1) noexcept;
     [[nodiscard]] std::size_t wanted() const noexcept;
 
     const http2_limits& limits_;
@@ -141,7 +144,8 @@ private:
     std::size_t gathered_ = 0;
     std::size_t peek_ = 0; // so much of the payload belongs to start_
     frame now_;
-    bool in_headers_ = false; // its last frame has not begun
+    bool in_headers_ = false;     // its last frame has not begun
+    bool is_for_nothing_ = false; // the header section
 };
 
 } // namespace rota::http::h2

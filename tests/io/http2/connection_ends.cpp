@@ -103,6 +103,44 @@ TEST_CASE("http2: streams beyond the limit are refused, and what follows of them
     CHECK(answered == 128);
 }
 
+TEST_CASE("http2: header sections that are unpacked for nothing end in calm") {
+    const auto flood = [](http2_client& c, std::uint32_t id, std::uint32_t step) {
+        for (int i = 0; i < 3'000 && c.goaway() != 11; ++i, id += step)
+            c.send(make_frame(headers_frame, end_headers, id));
+        return c.goaway();
+    };
+    http2_client malformed(small_routes());
+    malformed.ask(1, asking("POST", "/echo", {{"Upper", "x"}}), false);
+    CHECK(malformed.answers[1].reset == 1);
+    CHECK(flood(malformed, 1, 0) == 11);
+    http2_client unread(small_routes());
+    unread.stream().set_room(0); // it is not told that it was reset
+    unread.stream().send(make_frame(headers_frame, end_headers, 1,
+                                    encode(asking("POST", "/echo", {{"Upper", "x"}}))));
+    for (int i = 0; i < 1'500; ++i) {
+        unread.stream().send(make_frame(headers_frame, end_headers, 1));
+        unread.go_on();
+    }
+    unread.stream().set_room(10'000'000);
+    unread.receive();
+    CHECK(unread.goaway() == 11);
+    http2_client drained(small_routes());
+    drained.ask(1, asking("POST", "/echo"), false);
+    drained.drain();
+    drained.advance(200ms);
+    CHECK(drained.goaways.size() == 2);
+    for (std::uint32_t id = 3; id < 203; id += 2) // what was under way
+        drained.ask(id, asking("GET", "/"));
+    drained.content(1, "content", true);
+    CHECK(drained.answers[1].content == "content");
+    CHECK(drained.goaway() == 0);
+    http2_client leaving(small_routes());
+    leaving.ask(1, asking("POST", "/echo"), false);
+    leaving.drain();
+    leaving.advance(200ms);
+    CHECK(flood(leaving, 3, 2) == 11);
+}
+
 TEST_CASE("http2: a request behind the last is not served before that has been said, either") {
     mute_client client({begin(5, "/quick"), begin(7, "/all", false)});
     http2_client& c = client.c;

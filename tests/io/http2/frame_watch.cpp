@@ -21,6 +21,7 @@ struct watched final : stream_states {
     [[nodiscard]] bool is_open(std::uint32_t id) const noexcept override {
         return open.contains(id);
     }
+    [[nodiscard]] bool may_begin(std::uint32_t id) const noexcept override { return id <= last; }
     [[nodiscard]] std::size_t open_streams() const noexcept override { return open.size(); }
     explicit watched(http2_limits with = {}) : limits(with) {
         CHECK(see("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == -1);
@@ -40,6 +41,7 @@ struct watched final : stream_states {
     }
 
     std::set<std::uint32_t> open;
+    std::uint32_t last = 0x7fffffff;
     http2_limits limits;
     frame_watch::time_point now{std::chrono::seconds(1)};
     frame_watch watch{limits, 65'536, *this};
@@ -85,6 +87,49 @@ TEST_CASE("frame_watch: frames of a stream that the server gave up may have been
     CHECK(one.see(data_frame, 0, 1) == -1);
     CHECK(one.see(headers_frame, ends, 1) == -1);
     CHECK(one.see(data_frame, 0, 1) == 5);
+}
+
+TEST_CASE("frame_watch: what is unpacked for nothing costs by its bytes") {
+    const auto taken = [](watched& one, std::uint32_t id, std::uint32_t step,
+                          const std::string& block, std::uint8_t flags = end_headers) {
+        int count = 0;
+        while (count < 5'000 && one.see(make_frame(headers_frame, flags, id, block)) == -1) {
+            ++count;
+            id += step;
+        }
+        return count;
+    };
+    watched given_up;
+    CHECK(given_up.see(headers_frame, end_headers, 1) == -1);
+    CHECK(taken(given_up, 1, 0, "") == 1'000);
+    watched large;
+    CHECK(large.see(headers_frame, end_headers, 1) == -1);
+    CHECK(taken(large, 1, 0, std::string(16'000, 'x')) == 1'000 / 16);
+    watched open; // what cannot be trailers
+    open.open = {1};
+    CHECK(open.see(headers_frame, end_headers, 1) == -1);
+    CHECK(taken(open, 1, 0, "") == 1'000);
+    watched late; // trailers of streams that are given up
+    for (std::uint32_t id = 1; id < 300; id += 2)
+        CHECK(late.see(headers_frame, end_headers, id) == -1);
+    CHECK(taken(late, 1, 2, std::string(16'000, 'x'), ends) == 1'000 / 16);
+    watched trailers;
+    for (std::uint32_t id = 1; id < 10'000; id += 2) {
+        trailers.open = {id};
+        CHECK(trailers.see(headers_frame, end_headers, id) == -1);
+        CHECK(trailers.see(headers_frame, ends, id) == -1);
+    }
+    watched leaving; // behind the last GOAWAY
+    leaving.last = 1;
+    CHECK(taken(leaving, 3, 2, std::string(200, 'x'), ends) == 1'000);
+    watched continued;
+    continued.last = 1;
+    std::uint32_t id = 3;
+    while (continued.see(
+               make_frame(headers_frame, end_stream, id, "x") +
+               make_frame(continuation_frame, end_headers, id, std::string(16'000, 'x'))) == -1)
+        id += 2;
+    CHECK((id - 3) / 2 == 1'000 / 17);
 }
 
 TEST_CASE("frame_watch: streams that have not ended are remembered while they are open") {

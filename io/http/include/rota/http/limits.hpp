@@ -41,7 +41,8 @@ struct http2_limits {
     std::uint32_t resets_burst = 400;
     std::uint32_t resets_per_s = 50;
     /// Frames without a use: PING, SETTINGS, priorities, empty DATA, and WINDOW_UPDATE beyond one
-    /// for each KiB of an answer, or two for each frame of it that is shorter than the windows.
+    /// for each KiB of an answer, or two for each frame of it that is shorter than the windows; and
+    /// for each KiB header sections of what is over.
     std::uint32_t idle_frames_burst = 1'000;
     std::uint32_t idle_frames_per_s = 100;
     /// CONTINUATION frames of one header section.
