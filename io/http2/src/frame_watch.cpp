@@ -82,7 +82,6 @@ std::size_t frame_watch::wanted() const noexcept { return header_size + peek_; }
 
 frame_watch::result frame_watch::look(std::string_view bytes, time_point now) {
     known_ = highest_;
-    begun_lately_ = 0;
     std::size_t at = 0;
     while (at < bytes.size()) {
         if (preface_left_ > 0) {
@@ -110,6 +109,10 @@ frame_watch::result frame_watch::look(std::string_view bytes, time_point now) {
         at += size;
         if (gathered_ < wanted())
             break;
+        if (before > 0 && peek_ > 0 && now_.type == priority_update) {
+            gathered_ -= size; // when all before it has been read
+            return {before, std::nullopt};
+        }
         std::optional<fault> found;
         if (peek_ == 0)
             found = on_header(now); // may want a part of the payload, too
@@ -202,11 +205,12 @@ std::optional<fault> frame_watch::on_peeked(time_point now) {
     return std::nullopt;
 }
 
-/// Those that are to come count as if they were there (RFC 9218 section 7.1).
+/// Those that are to come count as if they were there (RFC 9218 section 7.1). Its reader has read
+/// up to here.
 std::optional<fault> frame_watch::on_prioritized(std::uint32_t id) {
     if (id % 2 == 0 || id <= highest_ || std::ranges::find(prioritized_, id) != prioritized_.end())
         return std::nullopt;
-    if (prioritized_.size() + streams_.open_streams() + begun_lately_ >= limits_.streams_max)
+    if (prioritized_.size() + streams_.open_streams() >= limits_.streams_max)
         return too_many_prioritized;
     prioritized_.push_back(id);
     return std::nullopt;
@@ -226,7 +230,6 @@ std::optional<fault> frame_watch::on_data(time_point now, std::size_t& peek) noe
 
 void frame_watch::note_begin() {
     highest_ = now_.stream;
-    ++begun_lately_;
     std::erase_if(prioritized_, [this](std::uint32_t id) { return id <= highest_; });
     begun_[begun_next_] = now_.stream;
     begun_next_ = (begun_next_ + 1) % begun_.size();

@@ -70,8 +70,8 @@ public:
 
     /// Takes bytes that follow those taken before: how many of them may be read on; if not all, or
     /// something else is wrong, `found` says what. Behind those that are good there may be `zeros`
-    /// bytes in whose place zeros are to be read on; the rest has not been taken. Throws
-    /// std::bad_alloc.
+    /// bytes in whose place zeros are to be read on; the rest has not been taken: it is to be
+    /// looked at when these have been read. Throws std::bad_alloc.
     struct result {
         std::size_t good = 0;
         std::optional<fault> found{};
@@ -127,8 +127,7 @@ private:
     std::array<std::uint32_t, 64> begun_{};
     std::size_t begun_next_ = 0;
     std::uint32_t highest_ = 0;
-    std::uint32_t known_ = 0;      // the highest that its reader knows of
-    std::size_t begun_lately_ = 0; // that its reader does not know of
+    std::uint32_t known_ = 0; // the highest that its reader knows of
     // Streams that PRIORITY_UPDATE has named before they began.
     std::vector<std::uint32_t> prioritized_;
     flood_meter resets_;

@@ -180,9 +180,14 @@ TEST_CASE("frame_watch: streams that were prioritized before they began count as
     one.open = {1, 5};
     CHECK(prioritize(one, 9) == -1);
     CHECK(prioritize(one, 13) == 1);
-    watched at_once({.streams_max = 1});
-    CHECK(at_once.see(make_frame(headers_frame, ends, 1, "x") +
-                      make_frame(0x10, 0, 0, number(3) + "u=1")) == 1);
+    watched lately({.streams_max = 1}); // what comes before it is read first
+    const std::string bytes =
+        make_frame(headers_frame, ends, 1, "x") + make_frame(0x10, 0, 0, number(3) + "u=1");
+    const frame_watch::result seen = lately.watch.look(bytes, lately.now);
+    CHECK_FALSE(seen.found);
+    CHECK(seen.good == 9 + 1 + 9);
+    lately.open = {1};
+    CHECK(lately.see(bytes.substr(seen.good)) == 1);
 }
 
 TEST_CASE("frame_watch: no CONTINUATION is longer than any frame") {

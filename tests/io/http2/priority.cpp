@@ -145,5 +145,25 @@ TEST_CASE("http2: what is urgent goes first, by field or by frame") {
     CHECK(partly.served() == 5);
 }
 
+TEST_CASE("http2: streams that were given up leave room for a priority, however frames arrive") {
+    const auto ask = [](std::uint32_t id) {
+        return make_frame(headers_frame, end_headers | end_stream, id, encode(asking("GET", "/1")));
+    };
+    std::string given_up;
+    std::string open;
+    for (std::uint32_t id = 1; id < 257; id += 2) {
+        given_up += ask(id) + make_frame(reset_frame, 0, id, number(8));
+        open += ask(id);
+    }
+    const std::string update = make_frame(0x10, 0, 0, number(1'001) + "u=1");
+    http2_client room(two_waiting::routes());
+    room.send(given_up + update + ask(1'001));
+    CHECK(room.goaway() == -1);
+    CHECK(room.answers[1'001].content == "x");
+    http2_client none(two_waiting::routes());
+    none.send(open + update);
+    CHECK(none.goaway() == 1);
+}
+
 } // namespace
 } // namespace rota::http
