@@ -271,6 +271,15 @@ bool engine::over() const noexcept {
            nghttp2_session_want_write(session_.get()) == 0;
 }
 
+bool engine::has_room(std::int32_t id, std::size_t bytes) const noexcept {
+    if (bytes == 0)
+        return true;
+    const std::int32_t of_all = nghttp2_session_get_remote_window_size(session_.get());
+    const std::int32_t own = nghttp2_session_get_stream_remote_window_size(session_.get(), id);
+    const std::int32_t room = std::min(of_all, own);
+    return room > 0 && static_cast<std::size_t>(room) >= bytes;
+}
+
 bool engine::is_connection_held_back() const noexcept {
     return nghttp2_session_get_remote_window_size(session_.get()) <= 0;
 }

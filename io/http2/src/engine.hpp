@@ -122,6 +122,8 @@ public:
         return id <= static_cast<std::uint32_t>(last_id_);
     }
     [[nodiscard]] std::size_t open_streams() const noexcept override { return streams_; }
+    /// Whether the client's windows have room for so much content of a stream.
+    [[nodiscard]] bool has_room(std::int32_t id, std::size_t bytes) const noexcept;
     /// Whether the client's windows keep anything of a stream back.
     [[nodiscard]] bool is_held_back(std::int32_t id) const noexcept;
     [[nodiscard]] bool is_connection_held_back() const noexcept;

@@ -139,6 +139,9 @@ void request_stream::submit_copy(const response& answer) {
 bool request_stream::try_send(const response& answer) {
     if (closed_ || !answer.is_whole() || answer.body().size() > copied_answer_max)
         return false;
+    // What waits for a window may never leave; send() knows how much has.
+    if (sends_content(answer) && !place_.by.has_room(id_, answer.body().size()))
+        return false;
     submit_copy(answer);
     return true;
 }
@@ -180,6 +183,7 @@ task<exchange::delivery> request_stream::stream(response* answer) {
         task<void> producing = rota::detail::returned(answer->producer()(*this));
         co_await std::move(producing);
         end_content();
+        co_await wait_sent(0); // it is not sent before it has left
     } catch (...) {
         done.error = std::current_exception();
     }

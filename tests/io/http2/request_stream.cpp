@@ -352,12 +352,21 @@ TEST_CASE("http2: answers to streams that were reset are in the log, with what h
                      co_await sleep_for(1s);
                  });
              })
+        .get("/ended",
+             [] {
+                 return response::stream(
+                     [](body_writer& out) -> task<void> { co_await out.write("streamed"); });
+             })
+        .get("/small", [] { return response::text("small"); })
+        .get("/four", [] { return response::text("four"); })
         .get("/large", [] { return response::text(std::string(100'000, 'x')); });
     http2_client c(std::move(made), {}, false);
     c.hello(window_of(4));
     std::uint32_t id = 1;
-    for (const auto& [path, bytes] : {std::pair("/waits", 0U), std::pair("/sleeps", 0U),
-                                      std::pair("/streams", 4U), std::pair("/large", 4U)}) {
+    for (const auto& [path, bytes] :
+         {std::pair("/waits", 0U), std::pair("/sleeps", 0U), std::pair("/streams", 4U),
+          std::pair("/ended", 4U), std::pair("/small", 4U), std::pair("/four", 4U),
+          std::pair("/large", 4U), std::pair("/none", 4U)}) {
         CAPTURE(path);
         c.ask(id, asking("GET", path));
         c.reset(id);
