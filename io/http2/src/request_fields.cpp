@@ -31,6 +31,16 @@ bool is_one_protocol(std::string_view value) noexcept {
            (slash == value.size() || syntax::is_token(value.substr(slash + 1)));
 }
 
+/// Without a port that the scheme says already (RFC 3986 section 6.2.3).
+std::string_view without_default_port(std::string_view authority, bool https) noexcept {
+    const std::size_t colon = authority.rfind(':');
+    if (colon == std::string_view::npos)
+        return authority;
+    const std::string_view port = authority.substr(colon + 1);
+    const bool says_nothing = port.empty() || port == (https ? "443" : "80");
+    return says_nothing ? authority.substr(0, colon) : authority;
+}
+
 } // namespace
 
 void request_fields::reset() noexcept {
@@ -44,7 +54,7 @@ void request_fields::reset() noexcept {
     refused_.reset();
     method_ = path_ = authority_ = protocol_ = host_ = {};
     section_bytes_ = trailer_bytes_ = 0;
-    trailers_refused_ = false;
+    trailers_refused_ = https_ = false;
 }
 
 void request_fields::refuse(int status, const char* reason) noexcept {
@@ -115,12 +125,18 @@ void request_fields::add_pseudo(std::string_view name, std::string_view value) {
         authority_ = keep(value);
     else if (name == ":protocol")
         protocol_ = keep(value);
-    // In clear, too, it may be https: a gateway that has ended TLS passes on what it was asked for.
-    else if (name == ":scheme" && !syntax::iequals(value, "http") &&
-             !syntax::iequals(value, "https"))
-        refuse(400, "neither http nor https");
+    else if (name == ":scheme")
+        add_scheme(value);
     if (name == ":protocol" && !is_one_protocol(value))
         refuse(400, "malformed :protocol");
+}
+
+/// In clear, too, it may be https: a gateway that has ended TLS passes on what it was asked for,
+/// and haproxy 2.6 says so of all that came by HTTP/1.1.
+void request_fields::add_scheme(std::string_view value) noexcept {
+    https_ = syntax::iequals(value, "https");
+    if (!https_ && !syntax::iequals(value, "http"))
+        refuse(400, "neither http nor https");
 }
 
 void request_fields::add_length(std::string_view value) {
@@ -165,11 +181,12 @@ void request_fields::finish(bool more) {
 }
 
 /// RFC 9113 section 8.3.1: :authority is what Host is in HTTP/1.1; where both are there they say
-/// the same.
+/// the same, in whatever spelling.
 void request_fields::finish_host() {
     const auto text = [this](text_span span) {
         return std::string_view(text_).substr(span.offset, span.size);
     };
+    const auto shortest = [&](text_span span) { return without_default_port(text(span), https_); };
     if (authority_.size == 0) {
         if (host_.size == 0)
             refuse(400, "Host is missing");
@@ -177,7 +194,7 @@ void request_fields::finish_host() {
     } else {
         if (host_.size == 0)
             head_.fields.insert(head_.fields.begin(), {keep("host"), authority_});
-        else if (!syntax::iequals(text(host_), text(authority_)))
+        else if (!syntax::iequals(shortest(host_), shortest(authority_)))
             refuse(400, "Host is not what :authority says");
         head_.host = authority_;
     }

@@ -57,6 +57,7 @@ private:
     void keep_field(std::string_view name, std::string_view value);
     [[nodiscard]] bool has_room(std::string_view name, std::string_view value) noexcept;
     void add_pseudo(std::string_view name, std::string_view value);
+    void add_scheme(std::string_view value) noexcept;
     void add_length(std::string_view value);
     void refuse(int status, const char* reason) noexcept;
     void finish_host();
@@ -79,6 +80,7 @@ private:
     std::size_t section_bytes_ = 0;
     std::size_t trailer_bytes_ = 0;
     bool trailers_refused_ = false;
+    bool https_ = false; // as :scheme says
 };
 
 } // namespace rota::http::h2

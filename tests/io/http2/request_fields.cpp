@@ -139,6 +139,42 @@ TEST_CASE("http2: a request is for http or https, whatever it came by") {
     }
 }
 
+TEST_CASE("http2: Host and :authority say the same with or without the port of the scheme") {
+    struct spelling {
+        const char* scheme;
+        const char* authority;
+        const char* host;
+        const char* status;
+    };
+    http2_client c(echoes());
+    std::uint32_t stream = 1;
+    for (const auto& [scheme, authority, host, status] : {
+             spelling{"http", "here", "HERE", "404"},
+             spelling{"http", "here", "here:80", "404"},
+             spelling{"http", "here:80", "here", "404"},
+             spelling{"http", "here:", "here", "404"},
+             spelling{"http", "here:", "here:80", "404"},
+             spelling{"https", "here", "here:443", "404"},
+             spelling{"HTTPS", "here", "here:443", "404"},
+             spelling{"http", "[::1]", "[::1]:80", "404"},
+             spelling{"http", "[::80]", "[::80]", "404"},
+             spelling{"http", "[::80]", "[::", "400"},
+             spelling{"http", "here", "here:443", "400"},
+             spelling{"https", "here", "here:80", "400"},
+             spelling{"http", "here:8080", "here", "400"},
+             spelling{"http", "here:80", "there:80", "400"},
+         }) {
+        CAPTURE(scheme, authority, host);
+        c.ask(stream, {{":method", "GET"},
+                       {":scheme", scheme},
+                       {":authority", authority},
+                       {":path", "/"},
+                       {"host", host}});
+        CHECK(c.answers[stream].get(":status") == status);
+        stream += 2;
+    }
+}
+
 TEST_CASE("http2: :protocol is one, and no list") {
     router made;
     made.get("/up",
