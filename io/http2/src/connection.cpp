@@ -151,9 +151,15 @@ bool connection::begin(request_stream& one) {
         return false;
     }
     ++requests_;
+    const bool answered = answer_now(one);
     const std::uint64_t max = limits_.requests_per_connection_max;
     if (max != 0 && requests_ >= max)
         end_soon();
+    return answered;
+}
+
+/// False if it has a handler that takes time.
+bool connection::answer_now(request_stream& one) {
     const request_head& head = one.fields().head();
     if (const auto& wrong = one.fields().refused()) {
         one.answer_unread(http_error(wrong->status, wrong->reason));

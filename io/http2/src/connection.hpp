@@ -51,6 +51,7 @@ private:
     void take(std::string_view bytes);
     [[nodiscard]] task<void> answer_ready();
     [[nodiscard]] bool begin(request_stream& one);
+    [[nodiscard]] bool answer_now(request_stream& one);
     [[nodiscard]] task<void> run(request_stream* one);
     [[nodiscard]] task<void> wait();
     void wake_reader() noexcept;

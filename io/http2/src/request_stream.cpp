@@ -122,9 +122,11 @@ bool request_stream::sends_content(const response& answer) const noexcept {
 void request_stream::submit(const response& answer, bool content) {
     has_content_ = content;
     content_.stop_inviting();
-    if (answer.closes())
-        place_.on.end_soon();
     place_.by.answer(id_, answer, content);
+    if (!answer.closes())
+        return;
+    place_.on.produce(); // some clients take nothing more behind GOAWAY
+    place_.on.end_soon();
 }
 
 void request_stream::submit_copy(const response& answer) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -139,6 +140,34 @@ TEST_CASE("http2: header sections that are unpacked for nothing end in calm") {
     leaving.drain();
     leaving.advance(200ms);
     CHECK(flood(leaving, 3, 2) == 11);
+}
+
+router closing_routes() {
+    router made = small_routes();
+    for (const auto& [path, bytes] : {std::pair("/last", 10), std::pair("/large", 20'000)}) {
+        made.get(path, [bytes = bytes] {
+            response answer = response::text(std::string(static_cast<std::size_t>(bytes), 'x'));
+            answer.close();
+            return answer;
+        });
+    }
+    return made;
+}
+
+TEST_CASE("http2: the last word stands behind the answer that it is for") {
+    for (const char* const path : {"/last", "/large", "/"}) {
+        CAPTURE(path);
+        server_limits limits;
+        if (std::string_view(path) == "/")
+            limits.requests_per_connection_max = 2;
+        http2_client c(closing_routes(), limits);
+        c.ask(1, asking("GET", "/"));
+        CHECK(c.goaway() == -1);
+        c.ask(3, asking("GET", path));
+        CHECK(c.answers[3].ended);
+        CHECK(c.goaways == std::vector<std::pair<std::uint32_t, int>>{{3, 0}});
+        CHECK(c.frames.back().type == goaway_frame);
+    }
 }
 
 TEST_CASE("http2: a request behind the last is not served before that has been said, either") {
