@@ -15,6 +15,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
@@ -32,7 +33,15 @@ namespace {
 constexpr std::size_t file_bytes_max = 4'194'304;
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
-    throw std::runtime_error(path + ": " + why);
+    throw unusable_file(path + ": " + why);
+}
+
+[[noreturn]] void fail(const std::string& path, int error) {
+    for (const int of_file : {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, ENXIO}) {
+        if (error == of_file)
+            fail(path, std::generic_category().message(error));
+    }
+    throw std::system_error(error, std::generic_category(), path);
 }
 
 bio_ptr bio_over(const std::string& text) {
@@ -188,7 +197,7 @@ void add_staple(key_pair& to, const certificate_files& from) {
         std::string der = read_file(from.ocsp);
         to.ocsp_until = ocsp_end(from, der, *to.chain.front());
         to.ocsp = std::move(der);
-    } catch (const std::runtime_error& e) {
+    } catch (const unusable_file& e) {
         log::warn("{}; nothing is stapled", e.what());
     }
     ERR_clear_error();
@@ -216,8 +225,12 @@ std::string read_file(const std::string& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     const std::unique_ptr<std::FILE, freed_by<&std::fclose>> file(fd < 0 ? nullptr
                                                                          : ::fdopen(fd, "rb"));
-    if (file == nullptr)
-        fail(path, std::generic_category().message(errno));
+    if (file == nullptr) {
+        const int error = errno;
+        if (fd >= 0)
+            ::close(fd);
+        fail(path, error);
+    }
     struct stat found {};
     if (::fstat(fd, &found) != 0 || !S_ISREG(found.st_mode))
         fail(path, "no regular file");
@@ -229,7 +242,7 @@ std::string read_file(const std::string& path) {
             fail(path, "too large");
     }
     if (std::ferror(file.get()) != 0)
-        fail(path, std::generic_category().message(errno));
+        fail(path, errno);
     return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,10 +14,17 @@
 
 namespace rota::io::tls {
 
-/// Throws std::runtime_error: "FILE: why".
+/// What is wrong with a file itself, and stays so until it is another: "FILE: why".
+class unusable_file : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Throws unusable_file; std::system_error, "FILE: why" as well, where the file may be good and the
+/// system lacks something (descriptors, memory) or cannot read it now.
 [[nodiscard]] std::string read_file(const std::string& path);
 
-/// All certificates of a PEM file, at least one. Throws std::runtime_error.
+/// All certificates of a PEM file, at least one. Throws as read_file() does.
 [[nodiscard]] std::vector<certificate_ptr> read_certificates(const std::string& path);
 
 /// A certificate that can be presented.
@@ -27,8 +35,8 @@ struct key_pair {
     std::string ocsp{};               ///< DER; empty: none
     std::int64_t ocsp_until = 0;      ///< Unix time; not used from then on
 };
-/// Throws std::runtime_error, with the name of the file that is at fault. A response that cannot be
-/// stapled, and dates that are over or nearly so, are in the log.
+/// Throws as read_file() does, with the name of the file that is at fault. A response that cannot
+/// be stapled, and dates that are over or nearly so, are in the log.
 [[nodiscard]] key_pair read_key_pair(const certificate_files& from);
 
 /// The host names that it is for: those of subjectAltName, or, where there are none at all, the

@@ -1,7 +1,9 @@
 #include <rota/io/tls/context.hpp>
 
+#include <exception>
 #include <utility>
 
+#include "certificate.hpp"
 #include "context_state.hpp"
 
 namespace rota::io::tls {
@@ -37,7 +39,23 @@ bool context::state::load(bool only_changed) {
         stamps(); // what is written from here on is seen the next time
     if (only_changed && now == read)
         return false;
+    try {
+        take_files();
+    } catch (const unusable_file&) {
+        read = std::move(now);
+        throw;
+    } catch (const std::exception& e) { // the files may be good: the next look reads them again
+        if (only_changed && said == e.what())
+            return false;
+        said = e.what();
+        throw;
+    }
+    said.clear();
     read = std::move(now);
+    return true;
+}
+
+void context::state::take_files() {
     std::shared_ptr<const snapshot> fresh = server
                                                 ? std::make_shared<const snapshot>(*server, tickets)
                                                 : std::make_shared<const snapshot>(*client);
@@ -45,7 +63,6 @@ bool context::state::load(bool only_changed) {
         tickets.load(server->ticket_keys);
     const std::lock_guard guard(lock);
     loaded.swap(fresh);
-    return true;
 }
 
 context::context(server_options options) : state_(std::make_shared<state>(std::move(options))) {}

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <rota/io/detail/file_stamp.hpp>
@@ -25,6 +26,7 @@ struct context::state {
     /// Reads the files; `only_changed`: if one is another than when that was done last. True if
     /// they have been read.
     bool load(bool only_changed);
+    void take_files();
     [[nodiscard]] std::vector<detail::file_stamp> stamps() const;
     [[nodiscard]] std::shared_ptr<const snapshot> current() const {
         const std::lock_guard guard(lock);
@@ -39,8 +41,9 @@ struct context::state {
     worker_local<handshake_place> places;
 
     std::mutex loading;
-    std::vector<detail::file_stamp>
-        read; // by load(): what the files were when they were read, or tried to
+    // by load()
+    std::vector<detail::file_stamp> read; // the files when they were read, or found unusable
+    std::string said;                     // why they could not be read, last
     mutable std::mutex lock;
     std::shared_ptr<const snapshot> loaded;
 };

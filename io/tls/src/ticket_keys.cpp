@@ -24,8 +24,8 @@ void ticket_keys::load(const std::string& path) {
         const std::string bytes = read_file(path);
         if (bytes.empty() || bytes.size() % bytes_of_key != 0 ||
             bytes.size() > keys_max * bytes_of_key) {
-            throw std::runtime_error(path + ": ticket keys have 80 bytes each, and there are 1 to "
-                                            "16 of them");
+            throw unusable_file(path + ": ticket keys have 80 bytes each, and there are 1 to "
+                                       "16 of them");
         }
         for (std::size_t at = 0; at < bytes.size(); at += bytes_of_key) {
             key& each = fresh.emplace_back();

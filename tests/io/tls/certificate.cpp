@@ -1,6 +1,7 @@
 #include "certificate.hpp"
 
 #include <string>
+#include <system_error>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -63,6 +64,8 @@ TEST_CASE("a response that is not about the certificate is no staple, and the lo
     CHECK(staple(written("over.ocsp", dated(2, "2001")), "out of date since 2001-").empty());
     // tryLater (RFC 6960 section 4.2.1)
     CHECK(staple(written("later.ocsp", "\x30\x03\x0a\x01\x03"), "the OCSP response says").empty());
+    files.ocsp = "/proc/self/mem"; // which is there, and cannot be read: EIO
+    CHECK_THROWS_AS(read_key_pair(files), std::system_error);
     files = {made("chain.pem"), made("a.key")};
     CHECK(staple(made("a.ocsp"), "") == read_file(made("a.ocsp")));
 }

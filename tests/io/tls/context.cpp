@@ -9,7 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
@@ -41,6 +44,24 @@ server_options only(certificate_files pair) {
     options.certificates = {std::move(pair)};
     return options;
 }
+
+/// Nothing can be opened while it lives.
+class no_descriptors {
+public:
+    no_descriptors() {
+        const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        ::close(lowest);
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const rlimit none{static_cast<rlim_t>(lowest), before_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &none);
+    }
+    no_descriptors(const no_descriptors&) = delete;
+    no_descriptors& operator=(const no_descriptors&) = delete;
+    ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+private:
+    rlimit before_{};
+};
 
 } // namespace
 
@@ -295,6 +316,31 @@ TEST_CASE("only files that have changed are read again, and what is broken throw
     CHECK_FALSE(client.reload_changed());
     (void)written("roots.pem", read_file(made("chain.pem")));
     CHECK(client.reload_changed());
+}
+
+TEST_CASE("files that cannot be read now are read when they can be, and that is said once") {
+    context server(
+        only({written("short.pem", read_file(made("a.pem"))), made("a.key"), made("short.ocsp")}));
+    (void)written("short.pem", read_file(made("chain.pem")));
+    {
+        const no_descriptors now;
+        CHECK_THROWS_MATCHES(server.reload_changed(), std::runtime_error,
+                             MessageMatches(ContainsSubstring("short.pem: Too many open files")));
+        CHECK_FALSE(server.reload_changed());
+        CHECK_THROWS_AS(server.reload(), std::runtime_error);
+        CHECK_FALSE(server.reload_changed());
+    }
+    CHECK(server.reload_changed());
+    CHECK_FALSE(server.reload_changed());
+    {
+        const no_descriptors now;
+        CHECK_FALSE(server.reload_changed());
+        (void)::truncate(made("short.pem").c_str(), 0);
+        CHECK_THROWS_AS(server.reload_changed(), std::runtime_error); // it is another time
+    }
+    CHECK_THROWS_MATCHES(server.reload_changed(), std::runtime_error,
+                         MessageMatches(ContainsSubstring("no certificate in it")));
+    CHECK_FALSE(server.reload_changed());
 }
 
 TEST_CASE("keys of two kinds for the same names are offered together") {

@@ -25,9 +25,10 @@ public:
     /// are forgotten. Throws as the constructor does; then nothing has changed. Blocks for as long
     /// as files do.
     void reload();
-    /// reload(), if a file has been written to or replaced since they were read, or tried to be,
-    /// last; true if it has: a file that is broken throws once. For a program that looks now and
-    /// then.
+    /// reload(), if a file has been written to or replaced since they were read last; true if they
+    /// have been read. A file that is broken throws once. What cannot be read for want of something
+    /// else (descriptors, memory) is tried by each call, and throws when the reason is another than
+    /// before. For a program that looks now and then.
     bool reload_changed();
 
     /// The names that its certificates are for, in the order of the certificates.
