@@ -73,9 +73,10 @@ struct stream_parts {
         s->check_writable();
     }
 
-    /// Waits for room once, then queues all. `bytes` outlive it.
+    /// Queues all; with a deadline once there is room, as a connection does. `bytes` outlive it.
     static task<void> put(state* s, std::string_view bytes, deadline until) {
-        co_await s->room(until);
+        if (until || !s->takes_more())
+            co_await s->room(until);
         s->check_writable(); // a reader may have found it broken meanwhile
         if (bytes.empty())
             co_return;

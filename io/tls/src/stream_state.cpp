@@ -82,11 +82,11 @@ void stream::state::check_writable() const {
         throw std::system_error(EPIPE, std::system_category(), "tls: write");
 }
 
-bool stream::state::settle() noexcept {
+bool stream::state::settle(bool past) noexcept {
     try {
         if (!owed.empty()) {
             // It may be more than there is room for, and then who waits for room would not wait.
-            const bool past = write_ended || inner.has_room(0);
+            past = past || write_ended || inner.has_room(0);
             if (!(past ? inner.try_write_last(owed) : inner.try_write(owed)))
                 return false;
             std::string().swap(owed);
@@ -97,6 +97,10 @@ bool stream::state::settle() noexcept {
     if (std::exchange(end_owed, false))
         inner.shutdown_write();
     return true;
+}
+
+bool stream::state::takes_more() {
+    return settle(true) && (inner.has_room(0) || inner.try_write_last({}));
 }
 
 void stream::state::owe(std::string&& records) noexcept {
@@ -122,7 +126,9 @@ task<void> stream::state::room(deadline until) {
 
 task<void> stream::state::pass(std::string records) {
     constexpr std::size_t copied_max = 4'096;
-    if (records.size() <= copied_max && inner.try_write(records))
+    const bool room = inner.has_room(0);
+    if (room ? records.size() <= copied_max && inner.try_write(records)
+             : inner.try_write_last(records))
         co_return;
     // There is room, so this waits for nothing; a stop request that comes just now must not part
     // records that belong together.

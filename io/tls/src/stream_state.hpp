@@ -56,9 +56,11 @@ struct stream::state {
     [[nodiscard]] bool writable() const noexcept {
         return tls.complete() && !write_ended && !cut && !failed && !lost;
     }
-    /// Hands over what is owed, as far as that needs no waiting, and behind the end of writing
-    /// whatever is queued: true if nothing is owed.
-    bool settle() noexcept;
+    /// Hands over what is owed, as far as that needs no waiting, and `past` all room, or behind the
+    /// end of writing, whatever is queued: true if nothing is owed.
+    bool settle(bool past = false) noexcept;
+    /// Whether the stream below takes records now, room or not; nothing is owed then.
+    [[nodiscard]] bool takes_more();
     /// For what goes out although nobody waits for it: alerts, close_notify, answers to new keys.
     void owe(std::string&& records) noexcept;
     /// Waits until nothing is owed and the stream below takes more.

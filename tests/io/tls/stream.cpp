@@ -332,7 +332,8 @@ TEST_CASE("of a string that the stream is given nothing is queued, or all of it"
         const std::size_t before = ends.server_pipe.waiting();
         was_late = co_await late(s, pattern(300'000));
         expect(was_late, "there is no room");
-        expect(ends.server_pipe.waiting() == before, "nothing was queued");
+        const std::size_t more = ends.server_pipe.waiting() - before;
+        expect(by_deadline ? more == 0 : more > 300'000, "a deadline comes before it is queued");
         ends.server_pipe.keep(false);
         co_await s->write("end");
         s->shutdown_write();
@@ -346,7 +347,43 @@ TEST_CASE("of a string that the stream is given nothing is queued, or all of it"
     }
     ends.carry();
     CHECK_FALSE(ends.server_routine->error());
-    CHECK((received == pattern(200'000) + "end"));
+    CHECK((received == pattern(200'000) + (by_deadline ? "" : pattern(300'000)) + "end"));
+}
+
+TEST_CASE("a write whose wait is given up has been queued, room or not") {
+    sides of;
+    both_ends ends(of.server, of.client, "b.test");
+    int late = 0;
+    const auto server = [&](stream* s) -> task<void> {
+        ends.server_pipe.set_room(1'000);
+        ends.server_pipe.keep();
+        for (const std::size_t size : {2'000, 10, 65'536, 65'537}) {
+            try {
+                co_await rota::with_timeout(1s, s->write(pattern(size)));
+            } catch (const rota::timed_out&) {
+                ++late;
+            }
+        }
+        ends.server_pipe.keep(false);
+        bool refused = false;
+        try {
+            co_await s->write("behind a beginning");
+        } catch (const std::system_error& e) {
+            refused = e.code().value() == ECANCELED;
+        }
+        expect(refused, "only the beginning of the largest has been queued");
+    };
+    std::string received;
+    ends.start(server, [&](stream* s) { return collect(s, &received); });
+    for (int i = 0; i < 5; ++i) {
+        ends.carry();
+        ends.scheduler.advance(2s);
+    }
+    ends.carry();
+    CHECK_FALSE(ends.server_routine->error());
+    CHECK(late == 4);
+    const std::string last = pattern(65'536);
+    CHECK((received == pattern(2'000) + pattern(10) + last + last));
 }
 
 TEST_CASE("a stop request before a write queues nothing") {

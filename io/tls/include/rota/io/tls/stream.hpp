@@ -31,7 +31,6 @@ struct certificate_facts {
 ///
 /// - the end of the stream is close_notify. Where the transport ends without it, the waits for more
 ///   throw failure(truncated): an attacker may have cut off the rest;
-/// - a write that is cancelled while it waits for room has queued nothing;
 /// - progress() counts the bytes of the transport.
 ///
 /// Nothing is read ahead of whole records: those that are not complete stay in the stream below, so
