@@ -119,7 +119,8 @@ engine::engine(std::shared_ptr<const snapshot> of, const std::string& host) : of
     // The common name is for people (RFC 9525 section 2).
     SSL_set_hostflags(ssl,
                       X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
-    require(SSL_set1_host(ssl, name.c_str()) == 1 &&
+    // SSL_set1_host() looks for an address in it first.
+    require(X509_VERIFY_PARAM_set1_host(SSL_get0_param(ssl), name.data(), name.size()) == 1 &&
                 SSL_set_tlsext_host_name(ssl, name.c_str()) == 1,
             "tls: host");
 }

@@ -14,17 +14,30 @@ std::string_view behind_first_label(std::string_view host) {
     return dot == 0 || dot == std::string_view::npos ? "" : host.substr(dot);
 }
 
+/// What ends so is an IPv4 address in other spellings (man 3 inet_aton), which are not the same for
+/// all that read them.
+bool is_number(std::string_view label) noexcept {
+    const bool hexadecimal = label.starts_with("0x");
+    return label.find_first_not_of(hexadecimal ? "0123456789abcdef" : "0123456789",
+                                   hexadecimal ? 2 : 0) == std::string_view::npos;
+}
+
 /// Not one with a leading dot, which OpenSSL takes for whatever ends so.
 bool is_name(std::string_view host) noexcept {
     constexpr std::size_t bytes_max = 255;
-    return !host.empty() && host.size() <= bytes_max && host.front() != '.' &&
+    const bool empty_label = host.starts_with('.') || host.ends_with('.') || host.contains("..");
+    return !host.empty() && host.size() <= bytes_max && !empty_label &&
            host.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-") ==
-               std::string_view::npos;
+               std::string_view::npos &&
+           !is_number(host.substr(host.rfind('.') + 1));
 }
 
 bool is_no_port(std::string_view behind) noexcept {
-    return !behind.empty() && (behind.front() != ':' ||
-                               behind.find_first_not_of("0123456789", 1) != std::string_view::npos);
+    constexpr int greatest = 65'535;
+    int port = 0;
+    for (std::size_t i = 1; i < behind.size() && port <= greatest; ++i)
+        port = behind[i] >= '0' && behind[i] <= '9' ? 10 * port + (behind[i] - '0') : greatest + 1;
+    return !behind.empty() && (behind.front() != ':' || port > greatest);
 }
 
 } // namespace

@@ -138,8 +138,14 @@ TEST_CASE("what is no name of a host is refused before anything is sent") {
         CAPTURE(none);
         CHECK_THROWS_AS(stream(over, client, none), std::invalid_argument);
     }
+    for (const char* const none :
+         {"a.w.test..", "a..w.test", "a.w.test:65536", "a.w.test:99999999", "010.0.0.1",
+          "010.0.0.1.", "127.1", "2130706433", "0x7f.0.0.0x1", "0x7f000001:443", "w.0x"}) {
+        CAPTURE(none);
+        CHECK_THROWS_AS(stream(over, client, none), std::invalid_argument);
+    }
     CHECK(over.waiting() == 0);
-    for (const char* const name : {"A.w.test", "a-b.w.test:443", "deep.x.w.test."})
+    for (const char* const name : {"A.w.test", "a-b.w.test:65535", "0x1.w.test", "deep.x.w.test."})
         CHECK(shown(server, name) == "CN=w");
     context by_address(only(made_pair("a")));
     for (const char* const name : {"127.0.0.1", "127.0.0.1:443"})
