@@ -19,6 +19,8 @@ constexpr unsigned char handshake_type = 22;
 constexpr unsigned char text_type = 23;
 /// What answers a record of a type that has no place (RFC 8446 section 5).
 constexpr std::string_view unexpected_message("\x15\x03\x03\x00\x02\x02\x0a", 7);
+/// What answers a first record of no version of TLS, to which OpenSSL says nothing.
+constexpr std::string_view protocol_version("\x15\x03\x03\x00\x02\x02\x46", 7);
 /// Records in a row that bring no text: new keys, tickets, empty ones. A peer that sends more wants
 /// nothing but our time.
 constexpr std::uint8_t idle_records_max = 64;
@@ -176,8 +178,10 @@ engine::outcome engine::take_records() {
 engine::outcome engine::handshake(std::string_view& in, std::string& out) {
     if (failed_)
         return outcome::failed;
+    const bool begins_records = !in.empty() && byte_at(in, 0) == handshake_type;
+    const bool other_version = in.size() > 1 && byte_at(in, 1) != 3;
     if (server() && SSL_in_before(ssl_.get()) == 1 && !in.empty() &&
-        byte_at(in, 0) != handshake_type) {
+        (!begins_records || other_version)) {
         // A method is a token; an empty line may come before it (RFC 9112 section 2.2).
         constexpr std::string_view begins = "!#$%&'*+-.^_`|~\r\n0123456789";
         const int small = in[0] | 0x20;
@@ -185,7 +189,7 @@ engine::outcome engine::handshake(std::string_view& in, std::string& out) {
             (small >= 'a' && small <= 'z') || begins.find(in[0]) != std::string_view::npos;
         if (text)
             return fail(failure::kind::plain_text, "the client does not speak TLS");
-        out += unexpected_message;
+        out += begins_records ? protocol_version : unexpected_message;
         return fail(failure::kind::protocol, "no TLS");
     }
     in_ = in;

@@ -375,3 +375,17 @@ TEST_CASE("new keys without end are refused, and a few are not") {
     CHECK(asked > 20);
     CHECK(asked < 80);
 }
+
+TEST_CASE("a first record of no version that there is gets an alert") {
+    using namespace std::string_view_literals;
+    for (const std::string_view begin : {"\x16\x04\x00"sv, "\x16\x02\x00"sv, "\x16\x00\x00"sv}) {
+        pair ends;
+        const std::string hello = std::string(begin).append("\0\5hello"sv);
+        std::string_view in = hello;
+        std::string out;
+        CHECK(ends.server.handshake(in, out) == outcome::failed);
+        CHECK(out == "\x15\x03\x03\x00\x02\x02\x46"sv); // protocol_version
+        CHECK(ends.server.handshake(in, out) == outcome::failed);
+        CHECK(out.size() == 7);
+    }
+}
