@@ -50,6 +50,17 @@ bio_ptr bio_over(const std::string& text) {
     return made;
 }
 
+/// How many a text claims to have, wherever in a line, and of whatever kind.
+std::size_t certificates_in(std::string_view text) {
+    constexpr std::string_view begin = "-----BEGIN ";
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find(begin, at)) != std::string_view::npos;) {
+        at += begin.size();
+        count += text.substr(at, text.find("-----", at) - at).ends_with("CERTIFICATE");
+    }
+    return count;
+}
+
 /// Where a file asks for a password there is none.
 int no_password(char* /*into*/, int /*size*/, int /*rw*/, void* asked) {
     *static_cast<bool*>(asked) = true;
@@ -256,13 +267,19 @@ std::vector<certificate_ptr> read_certificates(const std::string& path) {
     const unsigned long why = ERR_peek_last_error();
     const bool at_end =
         ERR_GET_LIB(why) == ERR_LIB_PEM && ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
-    if (found.empty() && at_end) {
+    if (found.empty() && at_end && certificates_in(text) == 0) {
         ERR_clear_error();
         fail(path, "no certificate in it (PEM)");
     }
     if (!at_end)
         fail(path, "a certificate in it is broken: " + take_error("unknown format"));
     ERR_clear_error();
+    // One that is passed over would be missed by clients only.
+    if (const std::size_t there = certificates_in(text); found.size() != there) {
+        fail(path, std::to_string(found.size()) + " of its " + std::to_string(there) +
+                       " certificates can be read: each has to begin a line, with BEGIN "
+                       "CERTIFICATE");
+    }
     // Reading a certificate's extensions fills them in: here, and not on the workers that share it.
     for (const certificate_ptr& each : found)
         (void)X509_check_purpose(each.get(), -1, 0); // what is wrong with one, a handshake tells

@@ -4,6 +4,8 @@
 #include <system_error>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "io/logged.hpp"
@@ -20,6 +22,29 @@ TEST_CASE("a pair is read with its chain and its names") {
     CHECK(pair.names == std::vector<std::string>{"a.test", "a2.test"});
     CHECK(pair.ocsp.empty());
     CHECK(read_key_pair(made_pair("b")).names == std::vector<std::string>{"b.test"});
+}
+
+TEST_CASE("a certificate of a file that cannot be seen there makes it a broken one") {
+    const std::string own = read_file(made("a.pem"));
+    const std::string other = read_file(made("ca.pem"));
+    std::string trusted = other;
+    for (std::size_t at = 0; (at = trusted.find("CERTIFICATE", at)) != std::string::npos; at += 19)
+        trusted.insert(at, "TRUSTED ");
+    std::string old = other;
+    for (std::size_t at = 0; (at = old.find("CERTIFICATE", at)) != std::string::npos; at += 16)
+        old.insert(at, "X509 ");
+    for (const std::string& behind : {"  " + other, trusted, std::string(3, '\0') + other}) {
+        CAPTURE(behind);
+        CHECK_THROWS_WITH(read_certificates(written("behind.pem", own + behind)),
+                          made("behind.pem") + ": 1 of its 2 certificates can be read: each has to "
+                                               "begin a line, with BEGIN CERTIFICATE");
+    }
+    CHECK_THROWS_WITH(read_certificates(written("alone.pem", " " + own)),
+                      ContainsSubstring("0 of its 1 certificates can be read"));
+    const std::string text = "subject=a\n-----BEGIN-----\n";
+    CHECK(read_certificates(written("both.pem", text + own + "\n" + old + text)).size() == 2);
+    CHECK(read_certificates(written("all.pem", own + read_file(made("a.key")) + other)).size() ==
+          2);
 }
 
 TEST_CASE("facts of a certificate, and its pin") {
