@@ -82,11 +82,10 @@ std::string host_to_verify(const std::string& authority) {
     return host;
 }
 
-void name_index::add(std::string_view name, std::size_t owner) {
+bool name_index::add(std::string_view name, std::size_t owner) {
     if (name.starts_with("*."))
-        wildcard_.emplace(name.substr(1), owner);
-    else
-        exact_.emplace(name, owner);
+        return wildcard_.emplace(name.substr(1), owner).second;
+    return exact_.emplace(name, owner).second;
 }
 
 std::optional<std::size_t> name_index::find(std::string_view name) const {

@@ -24,8 +24,8 @@ namespace rota::io::tls {
 /// behind it (RFC 6125 section 6.4.3).
 class name_index {
 public:
-    /// The first that claims a name has it.
-    void add(std::string_view name, std::size_t owner);
+    /// The first that claims a name has it; false for another.
+    bool add(std::string_view name, std::size_t owner);
     /// `name` is in lower case. An exact name before a wildcard.
     [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
 

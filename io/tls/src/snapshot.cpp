@@ -8,6 +8,8 @@
 
 #include <openssl/err.h>
 
+#include <rota/io/detail/log.hpp>
+
 #include "certificate.hpp"
 
 namespace rota::io::tls {
@@ -107,9 +109,19 @@ snapshot::snapshot(const server_options& options, ticket_keys& tickets)
     groups_.reserve(options.certificates.size()); // callbacks know where they are
     for (const certificate_files& each : options.certificates)
         add(each, options);
-    for (std::size_t i = 0; i < groups_.size(); ++i) {
-        for (const std::string& name : groups_[i].names)
-            index_.add(name, i);
+    for (std::size_t i = 0; i < groups_.size(); ++i)
+        add_names(i);
+}
+
+void snapshot::add_names(std::size_t of) {
+    const group& own = groups_[of];
+    bool shown = of == 0; // for names that nothing is for, too
+    for (const std::string& name : own.names)
+        shown = index_.add(name, of) || shown;
+    if (!shown) {
+        const std::string& first =
+            own.names.empty() ? groups_.front().file : group_for(own.names.front()).file;
+        log::warn("{}: never shown, as {} comes first for its names", own.file, first);
     }
 }
 
@@ -122,7 +134,8 @@ void snapshot::add(const certificate_files& from, const server_options& options)
     });
     group& in = beside != groups_.end()
                     ? *beside
-                    : groups_.emplace_back(make_server_context(options), std::move(pair.names));
+                    : groups_.emplace_back(make_server_context(options), std::move(pair.names),
+                                           from.certificate);
     use(in.context.get(), pair, from);
     in.key_kinds.push_back(kind);
     if (!pair.ocsp.empty())

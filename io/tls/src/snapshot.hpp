@@ -43,11 +43,13 @@ private:
     struct group {
         ssl_context_ptr context;
         std::vector<std::string> names;
+        std::string file; // of the first
         std::vector<int> key_kinds;
         std::vector<stapled> responses;
     };
 
     void add(const certificate_files& from, const server_options& options);
+    void add_names(std::size_t of);
     [[nodiscard]] ssl_context_ptr make_server_context(const server_options& options);
     [[nodiscard]] const group& group_for(std::string_view name) const noexcept;
 

@@ -23,11 +23,13 @@
 
 #include "both_ends.hpp"
 #include "certificate.hpp"
+#include "io/logged.hpp"
 
 using namespace rota::io::tls;
 using namespace rota::io::tls::test;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
+using rota::io::test::logged;
 
 namespace {
 
@@ -355,6 +357,25 @@ TEST_CASE("keys of two kinds for the same names are offered together") {
     context server(options);
     CHECK(server.names() == std::vector<std::string>{"a.test", "a2.test"});
     CHECK(shown(server, "a.test") == "CN=a.test");
+}
+
+TEST_CASE("a certificate that nobody is shown is told of") {
+    const auto said = [](std::vector<certificate_files> pairs) {
+        server_options options;
+        options.certificates = std::move(pairs);
+        const logged lines;
+        const context made_of(std::move(options));
+        return lines.text();
+    };
+    const certificate_files twice{written("twice.pem", read_file(made("a.pem"))), made("a.key")};
+    CHECK_THAT(said({made_pair("a"), made_pair("b"), twice}),
+               ContainsSubstring(made("twice.pem") + ": never shown, as " + made("a.pem") +
+                                 " comes first for its names"));
+    const certificate_files nameless{made("ca.pem"), made("ca.key")}; // but for its common name
+    CHECK(said({made_pair("b"), made_pair("a"), made_pair("a_rsa"), nameless}).empty());
+    const certificate_files wild{written("wild.pem", read_file(made("w.pem"))), made("w.key")};
+    CHECK_THAT(said({made_pair("b"), made_pair("w"), wild}),
+               ContainsSubstring(made("wild.pem") + ": never shown, as " + made("w.pem")));
 }
 
 TEST_CASE("a stream is of its context's side") {
