@@ -162,10 +162,9 @@ std::string date_of(std::int64_t seconds) {
     return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &when)};
 }
 
-/// Until when a response about `certificate` holds; the end of time where it does not say. Throws,
-/// for one that does not hold now, too.
-std::int64_t ocsp_end(const certificate_files& from, const std::string& der,
-                      const X509& certificate) {
+/// Takes a response over if it is about the certificate. Throws, for one that holds no more, too.
+void take_response(key_pair& to, const certificate_files& from, std::string der) {
+    const X509& certificate = *to.chain.front();
     const auto* at = reinterpret_cast<const unsigned char*>(der.data());
     const std::unique_ptr<OCSP_RESPONSE, freed_by<&OCSP_RESPONSE_free>> response(
         d2i_OCSP_RESPONSE(nullptr, &at, static_cast<long>(der.size())));
@@ -187,12 +186,15 @@ std::int64_t ocsp_end(const certificate_files& from, const std::string& der,
         constexpr std::int64_t skew = 300; // of clocks
         const std::int64_t now = std::time(nullptr);
         const std::int64_t begin = unix_time(made, limits::max());
-        const std::int64_t end = unix_time(next, limits::max());
-        if (begin - skew > now)
-            fail(from.ocsp, "not valid before " + date_of(begin));
-        if (now >= end)
-            fail(from.ocsp, "out of date since " + date_of(end));
-        return end;
+        to.ocsp_from = begin - skew;
+        to.ocsp_until = unix_time(next, limits::max());
+        if (now >= to.ocsp_until)
+            fail(from.ocsp, "out of date since " + date_of(to.ocsp_until));
+        if (now < to.ocsp_from)
+            log::warn("{}: not valid before {}; nothing is stapled until then", from.ocsp,
+                      date_of(begin));
+        to.ocsp = std::move(der);
+        return;
     }
     fail(from.ocsp, "says nothing of the certificate in " + from.certificate);
 }
@@ -205,9 +207,7 @@ void add_staple(key_pair& to, const certificate_files& from) {
         return;
     }
     try {
-        std::string der = read_file(from.ocsp);
-        to.ocsp_until = ocsp_end(from, der, *to.chain.front());
-        to.ocsp = std::move(der);
+        take_response(to, from, read_file(from.ocsp));
     } catch (const unusable_file& e) {
         log::warn("{}; nothing is stapled", e.what());
     }

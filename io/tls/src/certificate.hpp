@@ -33,6 +33,7 @@ struct key_pair {
     key_ptr key{};
     std::vector<std::string> names{}; ///< in lower case; may begin with "*."
     std::string ocsp{};               ///< DER; empty: none
+    std::int64_t ocsp_from = 0;       ///< Unix time; not used before
     std::int64_t ocsp_until = 0;      ///< Unix time; not used from then on
 };
 /// Throws as read_file() does, with the name of the file that is at fault. A response that cannot

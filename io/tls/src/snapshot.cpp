@@ -139,7 +139,10 @@ void snapshot::add(const certificate_files& from, const server_options& options)
     use(in.context.get(), pair, from);
     in.key_kinds.push_back(kind);
     if (!pair.ocsp.empty())
-        in.responses.push_back({pair.chain.front().get(), std::move(pair.ocsp), pair.ocsp_until});
+        in.responses.push_back({.certificate = pair.chain.front().get(),
+                                .response = std::move(pair.ocsp),
+                                .from = pair.ocsp_from,
+                                .until = pair.ocsp_until});
 }
 
 ssl_context_ptr snapshot::make_server_context(const server_options& options) {
@@ -252,7 +255,7 @@ int snapshot::staple(SSL* ssl, void* self) noexcept {
     const std::int64_t now = std::time(nullptr);
     for (const group& each : of.groups_) {
         const auto found = std::ranges::find(each.responses, shown, &stapled::certificate);
-        if (found == each.responses.end() || now >= found->until)
+        if (found == each.responses.end() || now < found->from || now >= found->until)
             continue;
         const std::string& response = found->response;
         void* const copy = OPENSSL_memdup(response.data(), response.size());

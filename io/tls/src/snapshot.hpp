@@ -33,10 +33,11 @@ public:
     [[nodiscard]] std::vector<std::string> names() const;
 
 private:
-    /// A response for a certificate, and when it is over (seconds since 1970).
+    /// A response for a certificate, and when it holds (seconds since 1970).
     struct stapled {
         const X509* certificate;
         std::string response;
+        std::int64_t from;
         std::int64_t until;
     };
     /// Certificates for the same names.

@@ -108,6 +108,25 @@ outcome take_all(engine& tls, std::string_view in) {
 
 } // namespace
 
+TEST_CASE("a response is stapled from when on it holds") {
+    const auto stapled = [](const std::string& response) {
+        server_options options;
+        options.certificates = {made_pair("a")};
+        options.certificates.front().ocsp = response;
+        ticket_keys tickets;
+        engine server(std::make_shared<const snapshot>(options, tickets));
+        engine client(std::make_shared<const snapshot>(sample_client()), "a.test");
+        SSL_set_tlsext_status_type(const_cast<SSL*>(client.ssl()), TLSEXT_STATUSTYPE_ocsp);
+        agree(server, client);
+        const unsigned char* shown = nullptr;
+        return SSL_get_tlsext_status_ocsp_resp(const_cast<SSL*>(client.ssl()), &shown) > 0;
+    };
+    CHECK(stapled(made("a.ocsp")));
+    std::string later = read_file(made("a.ocsp"));
+    const std::size_t this_update = later.find("\x18\x0f", later.find("\x18\x0f") + 2) + 2;
+    CHECK_FALSE(stapled(written("later_on.ocsp", later.replace(this_update, 4, "2999"))));
+}
+
 TEST_CASE("a record is whole with its last byte") {
     using namespace std::string_view_literals;
     CHECK(whole_record("") == 0);

@@ -13,8 +13,8 @@ struct certificate_files {
     std::string certificate; ///< PEM: the certificate, then those between it and a root
     std::string key;         ///< PEM, not encrypted
     /// DER: an OCSP response to staple (RFC 6066 section 8), kept fresh by something else. One that
-    /// is out of date or not valid yet is not sent; one that is not there, broken, or about another
-    /// certificate is not either, and the log says so. Empty: none.
+    /// is out of date is not sent, nor is one that is not valid yet until it is; one that is not
+    /// there, broken, or about another certificate is not either, and the log says so. Empty: none.
     std::string ocsp{};
 };
 
