@@ -69,8 +69,9 @@ public:
     virtual task<bool> fill_more(deadline until = {}) = 0;
     /// Whether the end of the stream or a failure has been seen on the receiving side.
     [[nodiscard]] virtual bool peer_closed() const noexcept = 0;
-    /// Whether the transport has failed in either direction, or was aborted: nothing goes out any
-    /// more. A peer that has only ended its sending still reads. By itself it is peer_closed().
+    /// Whether the transport has failed in either direction, or was aborted: what is written will
+    /// hardly arrive. A peer that has only ended its sending still reads. By itself it is
+    /// peer_closed().
     [[nodiscard]] virtual bool failed() const noexcept { return peer_closed(); }
 
     // -- writing

@@ -31,6 +31,7 @@ struct certificate_facts {
 ///
 /// - the end of the stream is close_notify. Where the transport ends without it, the waits for more
 ///   throw failure(truncated): an attacker may have cut off the rest;
+/// - behind such an end failed() is true, although what is written may still arrive;
 /// - progress() counts the bytes of the transport.
 ///
 /// Nothing is read ahead of whole records: those that are not complete stay in the stream below, so
