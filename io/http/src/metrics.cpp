@@ -61,6 +61,8 @@ metrics_snapshot server_metrics::read() const noexcept {
         for (std::size_t i = 0; i < sum.responses_by_class.size(); ++i) {
             sum.responses_by_class[i] += counters->responses_by_class_[i].get();
         }
+        for (std::size_t i = 0; i < sum.handshakes.size(); ++i)
+            sum.handshakes[i] += counters->handshakes[i].get();
         for (std::size_t i = 0; i < sum.latency_counts.size(); ++i) {
             sum.latency_counts[i] += counters->latency_counts_[i].get();
         }

@@ -153,6 +153,11 @@ void prometheus_text::add(const metrics_snapshot& all, std::span<const route_met
         metric(each.name, each.type, each.help);
         sample(each.value);
     }
+    metric("rota_http_tls_handshakes_total", "counter", "TLS handshakes, by how they ended.");
+    constexpr std::array ends{R"(result="full")", R"(result="resumed")", R"(result="failed")",
+                              R"(result="gone")"};
+    for (std::size_t i = 0; i < ends.size(); ++i)
+        sample(ends[i], all.handshakes[i]);
     metric("rota_http_request_duration_seconds", "histogram",
            "From the head of a request to its answer.");
     histogram({}, latency_bounds_us, all.latency_counts, all.latency_sum_us, 1e6);

@@ -201,7 +201,8 @@ task<void> serve_tls_client(session_share self, io::connection client,
         return serve_secured(self.get(), agreed, &peer);
     };
     try {
-        co_await self->secured->serve(&client, &by, &rest, self->draining);
+        worker_counters& counters = self->metrics.of_worker(home.index());
+        co_await self->secured->serve(&client, &by, &rest, &counters, self->draining);
     } catch (const std::system_error&) {
         // It has gone already.
     } catch (...) {

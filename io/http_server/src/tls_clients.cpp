@@ -21,21 +21,27 @@ constexpr std::string_view for_https =
 
 /// True if it has agreed; else it has been told why not, and has to go.
 task<bool> agree(io::connection* client, io::tls::stream* tls, clock::time_point until,
-                 std::chrono::milliseconds linger, std::stop_token draining) {
+                 std::chrono::milliseconds linger, worker_counters* counters,
+                 std::stop_token draining) {
+    using kind = io::tls::failure::kind;
     bool plain = false;
+    auto how = handshake_end::gone;
     try {
         co_await tls->handshake(until);
-        co_return true;
+        how = tls->resumed() ? handshake_end::resumed : handshake_end::full;
     } catch (const io::tls::failure& why) {
-        plain = why.what_kind() == io::tls::failure::kind::plain_text;
+        plain = why.what_kind() == kind::plain_text;
+        if (why.what_kind() != kind::truncated && why.what_kind() != kind::crowded)
+            how = handshake_end::failed;
     } catch (const timed_out&) {
         // Nobody waits for it any longer.
     } catch (const std::system_error&) {
         // It has gone.
     }
+    counters->handshakes[std::to_underlying(how)].add(1);
     if (plain)
         co_await refuse_in_clear(client, for_https, linger, std::move(draining));
-    co_return false;
+    co_return how == handshake_end::full || how == handshake_end::resumed;
 }
 
 } // namespace
@@ -52,14 +58,14 @@ void tls_clients::reload() { context_->reload(); }
 bool tls_clients::reload_changed() { return context_->reload_changed(); }
 
 task<void> tls_clients::serve(io::connection* client, const protocols* by, session_rest* rest,
-                              std::stop_token draining) {
+                              worker_counters* counters, std::stop_token draining) {
     // Before its first byte a client costs no more than one in clear.
     const clock::time_point until = clock::now() + handshake_timeout_;
     const bool begins = co_await wait_idle(client, until, draining, drain_grace_);
     if (!begins)
         co_return;
     io::tls::stream tls(*client, *context_);
-    const bool agreed = co_await agree(client, &tls, until, linger_timeout_, draining);
+    const bool agreed = co_await agree(client, &tls, until, linger_timeout_, counters, draining);
     if (!agreed)
         co_return;
     const secured now{

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <rota/http/limits.hpp>
+#include <rota/http/metrics.hpp>
 #include <rota/http/serve_connection.hpp>
 #include <rota/io/connection.hpp>
 #include <rota/io/tls/options.hpp>
@@ -47,9 +48,9 @@ public:
 
     /// One client, from the accept to its end. A session that rested leaves with
     /// session_rest::wanted set if nobody resumes it: its caller counts it off. All that is pointed
-    /// to outlives the task, as this does.
+    /// to outlives the task, as this does; `counters` are those of the client's worker.
     [[nodiscard]] task<void> serve(io::connection* client, const protocols* by, session_rest* rest,
-                                   std::stop_token draining);
+                                   worker_counters* counters, std::stop_token draining);
 
 private:
     const std::unique_ptr<io::tls::context> context_;

@@ -24,7 +24,8 @@ void tls_clients::reload() {}
 bool tls_clients::reload_changed() { return false; }
 
 task<void> tls_clients::serve(io::connection* /*client*/, const protocols* /*by*/,
-                              session_rest* /*rest*/, std::stop_token /*draining*/) {
+                              session_rest* /*rest*/, worker_counters* /*counters*/,
+                              std::stop_token /*draining*/) {
     co_return;
 }
 

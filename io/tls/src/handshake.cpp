@@ -8,6 +8,7 @@
 
 #include <rota/blocking.hpp>
 #include <rota/errors.hpp>
+#include <rota/io/detail/log.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/worker.hpp>
@@ -78,6 +79,7 @@ task<void> stream::state::shake_hands(deadline until, worker* home) {
         failed = step.how == engine::outcome::failed;
         if (failed) {
             owe(std::move(step.out));
+            log::debug("tls: a handshake has failed: {}", tls.text());
             throw_failure();
         }
         if (!step.out.empty())

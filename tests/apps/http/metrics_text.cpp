@@ -19,6 +19,7 @@ figures sample() {
     f.http.connections_taken_over = 2;
     f.http.connections_http2 = 3;
     f.http.requests_http2 = 11;
+    f.http.handshakes = {12, 13, 14, 15};
     f.http.latency_counts[0] = 6;
     f.http.latency_counts[2] = 1;
     f.http.latency_counts.back() = 1;
@@ -61,6 +62,10 @@ TEST_CASE("every figure has its line") {
              "rota_http_connections_taken_over 2",
              "rota_http_connections_http2 3",
              "rota_http_requests_http2_total 11",
+             "rota_http_tls_handshakes_total{result=\"full\"} 12",
+             "rota_http_tls_handshakes_total{result=\"resumed\"} 13",
+             "rota_http_tls_handshakes_total{result=\"failed\"} 14",
+             "rota_http_tls_handshakes_total{result=\"gone\"} 15",
              "rota_worker_routines{worker=\"0\"} 7",
              "rota_worker_state{worker=\"0\",state=\"lent\"} 1",
              "rota_worker_state{worker=\"0\",state=\"parked\"} 0",

@@ -118,6 +118,11 @@ def test_sessions_are_resumed(program, options):
         server.wait_for("certificates have been read again")
         again = server.s_client("-tls1_3", "-sess_in", kept, send=CLOSING)
         check("Reused, TLSv1.3" in again, "after new certificates, too")
+        with server.agree() as client:
+            client.sendall(GET.replace(b"/plaintext", b"/metrics"))
+            figures = read_answer(client)[1].decode()
+        for line in ('{result="full"} 8', '{result="resumed"} 4', '{result="failed"} 0'):
+            check(f"rota_http_tls_handshakes_total{line}\n" in figures, figures)
 
 
 def test_each_resumed_session_brings_the_ticket_of_the_next(program, options):

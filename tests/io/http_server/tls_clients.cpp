@@ -1,9 +1,12 @@
 #include "tls_clients.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -110,6 +113,24 @@ TEST_CASE("one that has ended its sending is told of what went wrong, by TLS") {
     const io::tls::context with(sample_client());
     CHECK(ctx.block_on(ask_and_end(&ctx, s.address(), &with)).starts_with("HTTP/1.1 500 "));
     CHECK(errors == 1);
+}
+
+TEST_CASE("handshakes are counted by how they have ended") {
+    io::context ctx(two_workers());
+    running s(ctx, routes(), by_tls());
+    const io::tls::context trusting(sample_client());
+    (void)ctx.block_on(ask(&ctx, s.address(), &trusting, get_secured("/who", last)));
+    const client astray(s.address());
+    astray.send(get_secured("/who"));
+    CHECK(astray.read_all().starts_with("HTTP/1.1 400 Bad Request\r\n"));
+    for (const std::string_view first : {"\x16\x03\x01", "\x16"}) {
+        const client half_way(s.address());
+        half_way.send(first);
+        half_way.finish();
+        (void)half_way.read_all();
+    }
+    const std::array<std::uint64_t, 4> counted = (*s).metrics().handshakes;
+    CHECK(counted == std::array<std::uint64_t, 4>{1, 0, 1, 2});
 }
 
 TEST_CASE("in clear and by TLS beside each other") {

@@ -22,6 +22,10 @@ inline constexpr std::array<std::uint32_t, 17> latency_bounds_us{
     50,     100,     250,     500,     1'000,     2'500,     5'000,     10'000,    25'000,
     50'000, 100'000, 250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000};
 
+/// How a TLS handshake has ended: with a new session, or one from before; without agreement; or the
+/// client went, was too slow, or had to make room for others.
+enum class handshake_end : std::uint8_t { full, resumed, failed, gone };
+
 /// What a server has done so far: a copy, summed over the workers.
 struct metrics_snapshot {
     std::uint64_t connections = 0; // served so far
@@ -32,6 +36,7 @@ struct metrics_snapshot {
     std::uint64_t requests_http2 = 0;         // of these
     std::uint64_t requests_in_flight = 0;
     std::array<std::uint64_t, 5> responses_by_class{}; // 1xx to 5xx
+    std::array<std::uint64_t, 4> handshakes{};         // by handshake_end
     std::uint64_t bytes_received = 0;
     std::uint64_t bytes_sent = 0; // handed to the stream
     /// From the arrival of the bytes that completed the head to the handing over of the answer.
@@ -116,9 +121,10 @@ private:
     std::array<counter, latency_bounds_us.size() + 1> latency_counts_;
     counter latency_sum_us_;
 
-public: // behind the others: of HTTP/2
+public: // behind the others: of HTTP/2, and of TLS
     counter connections_http2;
     counter requests_http2;
+    std::array<counter, 4> handshakes; // by handshake_end
 };
 
 /// The counters of a server, one set for each worker that serves. Any thread.
