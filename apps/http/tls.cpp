@@ -6,24 +6,13 @@
 #include <utility>
 
 #include <rota/blocking.hpp>
+#include <rota/errors.hpp>
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/headers.hpp>
 #include <rota/io/detail/log.hpp>
 #include <rota/sleep.hpp>
 
 namespace rota_http {
-namespace {
-
-void look_at_certificates(rota::http::server& of) noexcept {
-    try {
-        if (of.reload_changed_certificates())
-            rota::log::info("certificates have changed, and been read again");
-    } catch (const std::exception& e) {
-        rota::log::error("certificates have changed, and stay as they were: {}", e.what());
-    }
-}
-
-} // namespace
 
 void heed_hangups(const settings& from) noexcept {
     if (from.tls.port)
@@ -57,10 +46,17 @@ void add_alternatives(rota::http::router& to, const settings& from) {
 }
 
 rota::task<void> watch_certificates(rota::http::server* of, std::chrono::milliseconds interval) {
+    const auto look = [of] { return of->reload_changed_certificates(); };
     for (;;) {
         co_await rota::sleep_for(interval);
-        const auto look = [of] { look_at_certificates(*of); };
-        co_await rota::blocking(look);
+        try {
+            if (co_await rota::blocking(look))
+                rota::log::info("certificates have changed, and been read again");
+        } catch (const rota::operation_cancelled&) {
+            throw;
+        } catch (const std::exception& e) { // or there is no thread for it
+            rota::log::error("--tls-watch: certificates stay as they were: {}", e.what());
+        }
     }
 }
 

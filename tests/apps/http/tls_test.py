@@ -263,7 +263,7 @@ def test_files_are_watched(program, options):
             before = client.getpeercert(True)
         good = Path(MADE.path("watched.pem")).read_bytes()
         put("watched.pem", b"nothing\n")
-        broken = "certificates have changed, and stay as they were: .*watched.pem"
+        broken = "--tls-watch: certificates stay as they were: .*watched.pem"
         server.wait_for(broken)
         with server.agree() as client:
             equal(client.getpeercert(True), before, "as it was")
