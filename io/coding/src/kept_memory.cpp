@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include <sys/mman.h>
+
 namespace rota::coding {
 
 struct alignas(std::max_align_t) kept_memory::head {
@@ -20,6 +22,10 @@ kept_memory::~kept_memory() {
 }
 
 namespace {
+
+/// The system has it back at once. malloc() would keep it for the thread that took it, and after
+/// the first it does so with windows of all sizes (man 3 mallopt, M_MMAP_THRESHOLD).
+constexpr std::size_t mapped_min = 1'048'576;
 
 /// Sizes that differ a little are one: at most an eighth more.
 std::size_t rounded(std::size_t size) noexcept {
@@ -36,7 +42,7 @@ void kept_memory::drop_kept() noexcept {
     while (kept_ != nullptr) {
         head* const next = kept_->next;
         bytes_ -= kept_->size;
-        std::free(kept_);
+        unmake(kept_);
         kept_ = next;
     }
     kept_bytes_ = 0;
@@ -46,7 +52,7 @@ void kept_memory::free_taken() noexcept {
     while (taken_ != nullptr) {
         head* const next = taken_->next;
         bytes_ -= taken_->size;
-        std::free(taken_);
+        unmake(taken_);
         taken_ = next;
     }
 }
@@ -83,11 +89,26 @@ kept_memory::head* kept_memory::find_kept(std::size_t size) noexcept {
 kept_memory::head* kept_memory::make(std::size_t size) noexcept {
     if (size > std::numeric_limits<std::size_t>::max() / 2)
         return nullptr;
-    void* const made = std::malloc(sizeof(head) + size);
+    void* made = nullptr;
+    if (size < mapped_min) {
+        made = std::malloc(sizeof(head) + size);
+    } else {
+        made = ::mmap(nullptr, sizeof(head) + size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (made == MAP_FAILED)
+            made = nullptr;
+    }
     if (made == nullptr)
         return nullptr;
     bytes_ += size;
     return new (made) head{size, nullptr, nullptr};
+}
+
+void kept_memory::unmake(head* block) noexcept {
+    if (block->size < mapped_min)
+        std::free(block);
+    else
+        ::munmap(block, sizeof(head) + block->size);
 }
 
 void kept_memory::give_back(void* block) noexcept {
@@ -101,7 +122,7 @@ void kept_memory::give_back(void* block) noexcept {
         drop_kept(); // nobody asks for those sizes, it seems
     if (given->size > kept_bytes_max_) {
         bytes_ -= given->size;
-        std::free(given);
+        unmake(given);
         return;
     }
     kept_bytes_ += given->size;

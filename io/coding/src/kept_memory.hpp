@@ -48,6 +48,7 @@ private:
     void drop_kept() noexcept;
     head* find_kept(std::size_t size) noexcept;
     head* make(std::size_t size) noexcept;
+    static void unmake(head* block) noexcept;
 
     const std::size_t kept_bytes_max_;
     std::size_t bytes_ = 0;

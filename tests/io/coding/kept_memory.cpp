@@ -2,11 +2,15 @@
 
 #include <csetjmp>
 #include <cstring>
+#include <fstream>
 #include <limits>
+
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 
 namespace rota::coding {
+namespace {
 
 TEST_CASE("a block that is given back is the next one of its size") {
     kept_memory from(100'000);
@@ -32,6 +36,27 @@ TEST_CASE("no more is kept than was said") {
     CHECK(from.bytes() <= 100'000);
     from.give_back(from.take(1'000'000));
     CHECK(from.bytes() <= 100'000);
+}
+
+std::size_t resident_bytes() {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages >> pages;
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("what is large goes back to the system at once") {
+    constexpr std::size_t window = 1U << 24;
+    kept_memory from(100'000);
+    const std::size_t before = resident_bytes();
+    for (int i = 0; i < 3; ++i) {
+        void* const block = from.take(window);
+        REQUIRE(block != nullptr);
+        std::memset(block, 1, window);
+        from.give_back(block);
+        CHECK(resident_bytes() < before + window / 2);
+    }
+    CHECK(from.bytes() == 0);
+    std::memset(from.take(window), 1, window); // freed at the end
 }
 
 TEST_CASE("what nobody has is null") {
@@ -68,4 +93,5 @@ TEST_CASE("a call leaves when there is no memory, by the way that was said") {
     CHECK(from.take(std::numeric_limits<std::size_t>::max() / 4) == nullptr); // taken once
 }
 
+} // namespace
 } // namespace rota::coding
