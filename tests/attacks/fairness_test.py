@@ -6,6 +6,7 @@ usage: fairness_test.py <rota-http> [options of rota-http...]
 """
 
 import contextlib
+import select
 import signal
 import socket
 import sys
@@ -196,6 +197,38 @@ def test_a_message_that_grows(program, options):
         print(f"  beside: {neighbour.told()}", flush=True)
         neighbour.end()
         check(got >= 25, f"{got} answers beside 15 MiB")
+
+
+# A window of 16 MiB, 16 bytes as they are, and 16 MiB by commands that take no bit each.
+WINDOW = b"\x8f\x07\x800123456789abcdef" + bytes.fromhex("fcffff07002228100860")
+
+
+def answers_beside_windows(server, neighbour, count):
+    head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: br\r\nContent-Length: "
+    request = head + b"%d\r\n\r\n" % len(WINDOW) + WINDOW
+    with contextlib.ExitStack() as open_ones:
+        clients = [open_ones.enter_context(server.connect()) for _ in range(count)]
+        for client in clients:
+            client.sendall(request)
+        got = 0
+        while clients:
+            if got < ENOUGH:
+                neighbour.ask()
+                got += 1
+            for client in select.select(clients, [], [], 0 if got < ENOUGH else None)[0]:
+                check(client.recv(65_536).startswith(b"HTTP/1.1 413 "), "a bomb")
+                clients.remove(client)
+        return got
+
+
+def test_windows_that_grow(program, options):
+    """Some bytes of br make 16 MiB before the first of them can be had."""
+    with attacked(program, options, *ONE, "--max-body", "64K") as server:
+        neighbour = Neighbour(server)
+        got = answers_beside_windows(server, neighbour, 8)
+        print(f"  beside: {neighbour.told()}", flush=True)
+        neighbour.end()
+        check(got >= 100, f"{got} answers beside 8 windows")
 
 
 def test_the_end_beside_a_flood(program, options):

@@ -37,7 +37,8 @@ outcome run(decoder& with, const std::vector<std::string_view>& pieces, std::siz
             piece.remove_prefix(step.read);
             all.text.append(room, 0, step.written);
             all.now = step.now;
-            more_output = step.written == room.size();
+            const bool drained = step.read == 0 && step.written > 0;
+            more_output = drained || step.written == room.size();
             if (all.text.size() > output_max) {
                 all.stopped = true;
                 return all;

@@ -104,6 +104,12 @@ public:
     result decode(std::string_view in, std::span<char> out) override {
         if (state_ == nullptr)
             throw std::bad_alloc(); // reset() has failed
+        if (!may_take_long()) {
+            std::size_t size = out.size();
+            const std::uint8_t* const made = ::BrotliDecoderTakeOutput(state_, &size);
+            std::copy_n(made, size, out.data());
+            return {0, size};
+        }
         const std::uint8_t* next_in = bytes_of(in);
         std::size_t in_left = in.size();
         auto* next_out = reinterpret_cast<std::uint8_t*>(out.data());
@@ -116,6 +122,11 @@ public:
         else if (status == BROTLI_DECODER_RESULT_ERROR)
             step.now = fail();
         return step;
+    }
+
+    /// The library fills its window before it gives any of it; what is there is only copied.
+    [[nodiscard]] bool may_take_long() const noexcept override {
+        return state_ == nullptr || ::BrotliDecoderHasMoreOutput(state_) == BROTLI_FALSE;
     }
 
     void reset() override {

@@ -11,11 +11,15 @@
 namespace rota::http {
 namespace {
 
+/// A quarter of the least that blocking() has by itself.
+constexpr std::size_t slow_steps_at_once = 4;
+
 struct decoding_state {
     explicit decoding_state(const decoding_options& from)
         : options(from), budget(from.memory_bytes_max) {}
     const decoding_options options;
     mutable memory_budget budget;
+    mutable semaphore places{slow_steps_at_once};
 };
 
 using state_ptr = std::shared_ptr<const decoding_state>;
@@ -31,8 +35,8 @@ task<response> refuse(const error_page* page) {
 /// A producer may go on reading, so what it reads from stays with it.
 task<response> go_on_decoded(state_ptr self, request* req, std::vector<coding::format> applied,
                              next proceed) {
-    auto reader = std::make_shared<decoding_reader>(*req, std::move(applied),
-                                                    self->options.bytes_max, self->budget);
+    auto reader = std::make_shared<decoding_reader>(
+        *req, std::move(applied), self->options.bytes_max, self->budget, self->places);
     response answer = co_await proceed(*req);
     if (answer.streamed()) {
         answer.producer() = [self, reader, inner = std::move(answer.producer())](

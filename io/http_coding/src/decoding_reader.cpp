@@ -1,10 +1,12 @@
 #include "decoding_reader.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <utility>
 
+#include <rota/blocking.hpp>
 #include <rota/errors.hpp>
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/error.hpp>
@@ -34,9 +36,9 @@ bool may_repeat(coding::format each) noexcept {
 } // namespace
 
 decoding_reader::decoding_reader(request& of, std::vector<coding::format> applied,
-                                 std::uint64_t bytes_max, memory_budget& budget)
+                                 std::uint64_t bytes_max, memory_budget& budget, semaphore& places)
     : of_(of), raw_(of.body()), applied_(std::move(applied)),
-      bytes_max_(std::min(bytes_max, raw_.allowed())), memory_(budget) {
+      bytes_max_(std::min(bytes_max, raw_.allowed())), memory_(budget), places_(places) {
     request_access::exchange_body(of, this);
 }
 
@@ -80,9 +82,9 @@ task<std::string_view> decoding_reader::read() {
         make_stages();
     stage& last = stages_.back();
     last.made = {};
-    for (;;) {
+    while (last.made.empty()) {
         const progress now = advance(stages_.size() - 1);
-        if (now == progress::made || now == progress::ended)
+        if (now == progress::ended)
             break;
         if (now == progress::tired) {
             work_ = 0;
@@ -90,15 +92,32 @@ task<std::string_view> decoding_reader::read() {
             continue;
         }
         try {
-            raw_piece_ = co_await raw_.read();
+            if (now == progress::slow)
+                co_await decode_elsewhere(slow_);
+            else if (now == progress::wants_raw)
+                co_await fetch();
         } catch (const operation_cancelled&) { // nothing has been taken: it can go on there
             failed_ = false;
             throw;
         }
-        raw_ended_ = raw_piece_.empty();
     }
     failed_ = false;
     co_return last.made;
+}
+
+task<void> decoding_reader::fetch() {
+    raw_piece_ = co_await raw_.read();
+    raw_ended_ = raw_piece_.empty();
+}
+
+/// A flood of them takes few of the threads that all share.
+task<void> decoding_reader::decode_elsewhere(std::size_t index) {
+    stage* const s = &stages_[index];
+    const std::string_view in = input_of(index);
+    auto work = [s, in] { return s->decoder->decode(in, s->room); };
+    const semaphore::permit place = co_await places_.acquire();
+    const coding::decoder::result step = co_await blocking(std::ref(work));
+    take(index, step);
 }
 
 std::string_view& decoding_reader::input_of(std::size_t index) noexcept {
@@ -128,15 +147,19 @@ decoding_reader::progress decoding_reader::advance(std::size_t index) {
             throw http_error(400, "there is something behind the compressed content");
         if (std::exchange(s.ended, false))
             s.decoder->reset();
-        decode(index, in);
+        if (s.decoder->may_take_long()) {
+            slow_ = index;
+            return progress::slow;
+        }
+        take(index, s.decoder->decode(in, s.room));
         if (!s.made.empty())
             return progress::made;
     }
 }
 
-void decoding_reader::decode(std::size_t index, std::string_view& in) {
+void decoding_reader::take(std::size_t index, const coding::decoder::result& step) {
     stage& s = stages_[index];
-    const coding::decoder::result step = s.decoder->decode(in, s.room);
+    std::string_view& in = input_of(index);
     const bool idle = step.read == 0 && step.written == 0 && !in.empty();
     const bool went_on = step.now != coding::decoder::state::more || !idle;
     if (step.now == coding::decoder::state::corrupt || !went_on)
@@ -145,7 +168,8 @@ void decoding_reader::decode(std::size_t index, std::string_view& in) {
     s.made = std::string_view(s.room).substr(0, step.written);
     s.total += step.written;
     s.ended = step.now == coding::decoder::state::ended;
-    s.may_have_more = !s.ended && step.written == s.room.size();
+    const bool drained = step.read == 0 && step.written > 0;
+    s.may_have_more = !s.ended && (drained || step.written == s.room.size());
     work_ += step.read + step.written;
     const bool last = index + 1 == stages_.size();
     if (s.total > (last ? bytes_max_ : longest_coded(bytes_max_)))

@@ -11,6 +11,7 @@
 #include <rota/coding/decoder.hpp>
 #include <rota/http/body.hpp>
 #include <rota/http/request.hpp>
+#include <rota/semaphore.hpp>
 
 #include "memory_budget.hpp"
 
@@ -24,9 +25,10 @@ namespace rota::http {
 /// makes in all is limited: it is what was compressed again, so it is hardly longer than the whole.
 class decoding_reader final : public body_reader {
 public:
-    /// `of` and `budget` outlive it. `applied`: in the order in which they were, at least one.
+    /// `of`, `budget` and `places` outlive it. `applied`: in the order in which they were, at least
+    /// one. `places`: for steps that may take long, on threads of blocking().
     decoding_reader(request& of, std::vector<coding::format> applied, std::uint64_t bytes_max,
-                    memory_budget& budget);
+                    memory_budget& budget, semaphore& places);
     ~decoding_reader();
     decoding_reader(const decoding_reader&) = delete;
     decoding_reader& operator=(const decoding_reader&) = delete;
@@ -53,12 +55,15 @@ private:
         wants_raw, // input that has not arrived
         ended,
         tired, // others shall have their turn
+        slow,  // the next step of stages_[slow_] may take long
     };
 
     void make_stages();
     [[nodiscard]] progress advance(std::size_t index);
     [[nodiscard]] std::string_view& input_of(std::size_t index) noexcept;
-    void decode(std::size_t index, std::string_view& in);
+    [[nodiscard]] task<void> fetch();
+    [[nodiscard]] task<void> decode_elsewhere(std::size_t index);
+    void take(std::size_t index, const coding::decoder::result& step);
     void account();
 
     request& of_;
@@ -66,9 +71,11 @@ private:
     const std::vector<coding::format> applied_;
     std::uint64_t bytes_max_;
     memory_budget::share memory_;
+    semaphore& places_;
     std::vector<stage> stages_;  // the first one takes what is raw
     std::string_view raw_piece_; // valid until the next read of raw_
     std::size_t work_ = 0;       // bytes since others had their turn
+    std::size_t slow_ = 0;
     bool raw_ended_ = false;
     bool failed_ = false;
     bool reading_ = false;

@@ -72,7 +72,8 @@ inline decoded decode(decoder& with, std::string_view coded, std::size_t in = st
         coded.remove_prefix(step.read);
         found.left = coded.size();
         found.now = step.now;
-        const bool idle = coded.empty() && step.written < room.size();
+        const bool drained = step.read == 0 && step.written > 0;
+        const bool idle = coded.empty() && step.written < room.size() && !drained;
         if (step.now != decoder::state::more || idle)
             return found;
     }

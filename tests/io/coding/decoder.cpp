@@ -129,6 +129,33 @@ TEST_CASE("a window beyond what is allowed is refused, not made") {
     }
 }
 
+TEST_CASE("what br has made is given without further work, whatever room there is") {
+    if (!is_available(format::br))
+        return;
+    const std::string text = test::prose(700'000) + test::noise(100'000);
+    for (const int window : {10, 16, 18, 24}) {
+        const auto in = make_encoder({.to = format::br, .level = 9, .window_bits = window});
+        const std::string coded = encode(*in, text);
+        const auto out = make_decoder({.from = format::br});
+        CHECK(out->may_take_long());
+        for (const std::size_t room : {1U, 1'000U, 4'096U, 65'537U, 1'000'000U}) {
+            for (const std::size_t piece : {1'000U, 1'000'000U}) {
+                const auto found = decode(*out, coded, piece, room);
+                CHECK(found.text == text);
+                CHECK(found.now == state::ended);
+                out->reset();
+            }
+        }
+        std::string room(100, '\0');
+        const auto first = out->decode(coded, room);
+        REQUIRE(first.written == room.size());
+        CHECK(!out->may_take_long());
+        const auto second = out->decode(std::string_view(coded).substr(first.read), room);
+        CHECK(second.read == 0);
+        CHECK(second.written == room.size());
+    }
+}
+
 TEST_CASE("a bomb is decoded step by step, in memory that does not grow with it") {
     const std::string zeros(1'048'576, '\0');
     for (const format each : available_formats()) {

@@ -40,12 +40,17 @@ public:
     decoder& operator=(const decoder&) = delete;
 
     /// Takes of `in` what it can, and writes at most out.size() bytes, which is at least 1. If it
-    /// fills the output there may be more: the next call may do without input. Behind `ended` or
-    /// `corrupt` a reset() is due. Throws std::bad_alloc; a reset() is due then, too.
+    /// fills the output, or writes and takes nothing, there may be more: the next call may do
+    /// without input. Behind `ended` or `corrupt` a reset() is due. Throws std::bad_alloc; a
+    /// reset() is due then, too.
     ///
     /// Contents of gzip and zstd may be several of them, one behind the other (RFC 1952 section
     /// 2.2, RFC 8878 section 3.1): each of them ends, and a reset() begins the next.
     [[nodiscard]] virtual result decode(std::string_view in, std::span<char> out) = 0;
+    /// Whether the next decode() may do far more than what it takes and writes would tell: br fills
+    /// its whole window, up to 16 MiB, of next to no input, before it gives the first byte of it.
+    /// Such a call belongs in blocking().
+    [[nodiscard]] virtual bool may_take_long() const noexcept { return false; }
     /// Begins anew, with nothing of what came before: cheaper than another decoder. Throws
     /// std::bad_alloc.
     virtual void reset() = 0;
