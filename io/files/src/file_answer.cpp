@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <rota/http/conditional.hpp>
+#include <rota/http/detail/request_access.hpp>
 #include <rota/http/fields.hpp>
 #include <rota/http/percent.hpp>
 #include <rota/http/quality.hpp>
@@ -57,6 +58,13 @@ bool takes_bytes(const request& asked, const representation& of) {
     static constexpr std::array<std::string_view, 1> as_it_is{"identity"};
     return of.coded ||
            preferred_coding(fields::joined(asked.headers(), "Accept-Encoding"), as_it_is);
+}
+
+/// Whether the whole of it, as its client would get it now, may have other bytes at the same date.
+bool may_be_coded(const request& asked, const representation& of, std::string_view type) {
+    const request_facts* const facts = request_access::known_facts(asked);
+    return !of.coded && facts != nullptr && facts->would_code &&
+           facts->would_code(type, of.facts.size);
 }
 
 /// A path or a query as it came, but for what no URI has (RFC 3986 section 3.3).
@@ -110,7 +118,7 @@ response file_answer(const request& asked, const representation& of, std::string
         break;
     }
     // Then a date is none of this content alone (RFC 9110 section 8.8.2.2).
-    if (!of.settled || of.shares_date || of.varies)
+    if (!of.settled || of.shares_date || of.varies || may_be_coded(asked, of, type))
         current.last_modified.reset();
     requested_ranges ranges;
     const auto field = applicable_range(asked.method(), asked.headers(), current, now);

@@ -130,6 +130,11 @@ bool coder::is_worth_it(std::optional<std::uint64_t> length, bool is_file) const
     return *length >= options_.bytes_min && !(is_file && *length > options_.file_bytes_max);
 }
 
+bool coder::would_code(header_list asked, std::string_view type, std::uint64_t size) const {
+    const coding_choice choice = choose_coding(asked, options_.formats);
+    return choice.coding && types_.contains(type) && (!choice.as_it_is || is_worth_it(size, true));
+}
+
 task<response> coder::code(const request* req, response answer, const error_page* page) const {
     const bool codable = is_codable(answer);
     const bool negotiable = is_safe(req->method()) && is_negotiable(answer);

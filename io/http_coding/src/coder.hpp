@@ -60,6 +60,10 @@ public:
     [[nodiscard]] task<response> code(const request* req, response answer,
                                       const error_page* page) const;
 
+    /// Whether this client gets a file of this type and size coded, where no range is asked for.
+    [[nodiscard]] bool would_code(header_list asked, std::string_view type,
+                                  std::uint64_t size) const;
+
 private:
     struct of_worker {
         encoder_pool encoders;

@@ -1,7 +1,11 @@
 #include <rota/http/coding.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
+
+#include <rota/http/detail/request_access.hpp>
 
 #include "coder.hpp"
 
@@ -9,6 +13,12 @@ namespace rota::http {
 namespace {
 
 task<response> answer_coded(const coder* self, const error_page* page, request* req, next proceed) {
+    if (req->header("If-Range")) {
+        request_access::facts(*req).would_code = [self, req](std::string_view type,
+                                                             std::uint64_t size) {
+            return self->would_code(req->headers(), type, size);
+        };
+    }
     response answer = co_await proceed(*req);
     task<response> coding = self->code(req, std::move(answer), page);
     response coded = co_await std::move(coding);

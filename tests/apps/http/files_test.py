@@ -143,6 +143,24 @@ def test_ranges(command):
               f"bytes */{LARGE}")
 
 
+def test_a_date_goes_with_no_part_of_what_is_coded(command):
+    with Site(command) as site:
+        for name in ("a.txt", "short.txt", "a.png"):
+            os.utime(site.put(name, "0123456789" * (5 if name == "short.txt" else 500)), (1e9, 1e9))
+        date = site.get("/a.txt").headers["Last-Modified"]
+        part = {"Range": "bytes=2-4", "If-Range": date}
+        whole = site.get("/a.txt", Accept_Encoding="gzip", **part)
+        equal((whole.status, whole.headers["Content-Encoding"]), (200, "gzip"))
+        equal(gzip.decompress(whole.body), b"0123456789" * 500)
+        tag = {"Range": "bytes=2-4", "If-Range": site.get("/a.txt").headers["ETag"]}
+        for path, fields in (("/a.txt", part), ("/a.txt", {**part, "Accept-Encoding": "identity"}),
+                             ("/a.txt", {**tag, "Accept-Encoding": "gzip"}),
+                             ("/short.txt", {**part, "Accept-Encoding": "gzip"}),
+                             ("/a.png", {**part, "Accept-Encoding": "gzip"})):
+            answer = site.get(path, **fields)
+            equal((answer.status, answer.body), (206, b"234"), (path, fields))
+
+
 def test_siblings(command):
     with Site(command) as site:
         text = "function f() {}\n" * 500

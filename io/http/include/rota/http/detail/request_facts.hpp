@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <rota/http/trace_context.hpp>
 
@@ -18,6 +21,10 @@ struct request_facts {
     std::string id;                     // of request_id()
     std::optional<trace_context> trace; // of tracing()
     std::string user;                   // of basic_auth(), bearer_auth()
+
+    /// Of coding(), if the request has If-Range: whether it would code a whole file of this type
+    /// and size for this client. Then a date is not of the bytes alone (RFC 9110 section 8.8.2.2).
+    std::function<bool(std::string_view type, std::uint64_t size)> would_code{};
 
     /// Fields that any answer to it is to have, unless it has them by itself: lines as
     /// headers::wire() has them, well-formed. Vary is added to what there is of it.
