@@ -14,7 +14,7 @@ namespace {
 using known_type = std::pair<std::string_view, std::string_view>;
 
 /// What a web server meets, whatever the machine knows.
-constexpr std::array<known_type, 64> known{{
+constexpr std::array<known_type, 65> known{{
     {"7z", "application/x-7z-compressed"},
     {"aac", "audio/aac"},
     {"apng", "image/apng"},
@@ -64,6 +64,7 @@ constexpr std::array<known_type, 64> known{{
     {"tar", "application/x-tar"},
     {"tif", "image/tiff"},
     {"tiff", "image/tiff"},
+    {"ts", "video/mp2t"},
     {"ttf", "font/ttf"},
     {"txt", "text/plain"},
     {"vtt", "text/vtt"},

@@ -33,6 +33,7 @@ TEST_CASE("own types come first, those of a file last") {
     files.put("types", "# a comment\n"
                        "text/x-own\town xown # behind\n"
                        "application/x-html html\n"
+                       "text/x-linguist ts\n"
                        "nonsense nope\n"
                        "\n"
                        "video/none\n"
@@ -44,6 +45,7 @@ TEST_CASE("own types come first, those of a file last") {
     CHECK(types.of("a.own") == "text/x-own; charset=utf-8");
     CHECK(types.of("a.xown") == "text/x-own; charset=utf-8");
     CHECK(types.of("a.html") == "text/html; charset=utf-8");
+    CHECK(types.of("a.ts") == "video/mp2t");
     CHECK(types.of("a.far") == "application/x-far");
     CHECK(types.of("a.nope") == "application/octet-stream");
     CHECK(content_types({}, files.at("not there")).of("a.txt") == "text/plain; charset=utf-8");
