@@ -292,7 +292,11 @@ bool site::confirms(const std::string& path, const site_file& file) const {
         struct stat found {};
         if (::fstat(there.get(), &found) != 0)
             return false;
-        return as != nullptr ? is_same(found, *as) : !S_ISREG(found.st_mode);
+        if (as != nullptr)
+            return is_same(found, *as);
+        return !S_ISREG(found.st_mode) ||
+               (::faccessat(there.get(), "", R_OK, AT_EMPTY_PATH | AT_EACCESS) != 0 &&
+                errno == EACCES);
     };
     if (!is_there(path, &file.plain.facts))
         return false;

@@ -222,6 +222,26 @@ TEST_CASE("that no sibling can be there is confirmed, too") {
     CHECK_FALSE(s.confirms("a", *file));
 }
 
+TEST_CASE("a sibling that may not be read is confirmed as none") {
+    const test::tree files;
+    files.put("a", "plain");
+    files.put("a.gz", "zipped");
+    files.put("b", "plain");
+    site s(files.root(), quiet());
+    const bool can_tell = s.confirms("b", *s.open("b").file);
+    REQUIRE(::chmod(files.root().c_str(), 0755) == 0);
+    REQUIRE(::chmod(files.at("a.gz").c_str(), 0) == 0);
+    const uid_t before = ::geteuid();
+    if (before == 0) // which may read all
+        REQUIRE(::seteuid(65534) == 0);
+    const site_file_ptr file = s.open("a").file;
+    CHECK_FALSE(file->siblings[2].there);
+    CHECK(s.confirms("a", *file) == can_tell);
+    CHECK(::seteuid(before) == 0);
+    REQUIRE(::chmod(files.at("a.gz").c_str(), 0644) == 0);
+    CHECK_FALSE(s.confirms("a", *file));
+}
+
 TEST_CASE("a tag differs where the bytes may") {
     const test::tree files;
     files.put("a", "one");
