@@ -426,7 +426,14 @@ task<response> site::answer_directory(const request* asked, const std::string* p
     std::string page = co_await blocking(std::ref(make));
     if (error != 0)
         throw refusal_of(error);
-    response answer = response::html(std::move(page));
+    const precondition as_asked = check_preconditions(asked->method(), asked->headers(), {});
+    if (as_asked == precondition::not_modified) // If-None-Match: *
+        co_return response(304);
+    const bool failed = as_asked == precondition::failed;
+    response answer =
+        failed ? response::text("Precondition Failed\n") : response::html(std::move(page));
+    if (failed)
+        answer.status(412);
     answer.headers().append_trusted("X-Content-Type-Options: nosniff\r\n");
     co_return answer;
 }

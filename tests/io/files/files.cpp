@@ -87,6 +87,23 @@ TEST_CASE("a directory shows what is in it, if it may") {
     CHECK(file_client(files, {.index = ""}).get("/").status == 404);
 }
 
+TEST_CASE("a listing has no validators, and is there") {
+    const tree files;
+    files.make_directory("sub");
+    file_client client(files, {.listing = true});
+    const auto status = [&](const std::string& fields, const char* path = "/sub/") {
+        return client.get(path, fields + "\r\n").status;
+    };
+    CHECK(status("If-Match: \"x\"") == 412);
+    CHECK(status("If-None-Match: *") == 304);
+    CHECK(client.ask("HEAD", "/sub/", "If-None-Match: *\r\n").status == 304);
+    CHECK(client.get("/sub/", "If-None-Match: *\r\n").body.empty());
+    CHECK(status("If-Match: *") == 200);
+    CHECK(status("If-None-Match: \"x\"") == 200);
+    CHECK(status("If-Modified-Since: Wed, 31 Dec 2014 23:59:59 GMT") == 200);
+    CHECK(status("If-Match: \"x\"", "/none/") == 404);
+}
+
 TEST_CASE("what leaves the directory does not exist, however it is spelled") {
     const tree files;
     files.put("a", "inside");
