@@ -371,9 +371,15 @@ bool session::will_drop_rest(const response& answer) {
 /// Whether this answer is the last: what has arrived when the session sees that the server drains
 /// is still served, but not what a client that pipelines on and on sends meanwhile.
 bool session::is_last_of_drain() noexcept {
-    if (!last_served_)
-        last_served_ = wire_.consumed() + wire_.buffered().size();
-    return wire_.consumed() + head_bytes_ + body_.held() >= *last_served_;
+    const std::string_view there = wire_.buffered();
+    if (!last_served_) // an empty line behind a request is none
+        last_served_ = wire_.consumed() + (there.find_last_not_of("\r\n") + 1);
+    const std::size_t read = head_bytes_ + body_.held();
+    std::uint64_t left = 0;
+    if (!parser_.complete()) // where chunks end that are still to be read nobody knows
+        left = body_.left().value_or(there.size());
+    const std::uint64_t own = read + std::min<std::uint64_t>(left, there.size() - read);
+    return wire_.consumed() + own >= *last_served_;
 }
 
 /// Decides whether the connection goes on behind this answer, as its head is about to say.

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -50,6 +51,33 @@ const std::string keep = " HTTP/1.1\r\nHost: a\r\n\r\n";
 const std::string get = "GET /few" + keep;
 const std::string few = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
                         "Content-Length: 3\r\n\r\nfew";
+
+/// Asks for /slow and `behind`, and drains: how many answers there are, and how many say that they
+/// are the last, which the very last then has to.
+std::pair<int, int> answers_in_drain(const std::string& behind) {
+    router made = routes();
+    made.get("/slow",
+             [](const request&) -> task<response> {
+                 co_await sleep_for(1s);
+                 co_return response::text("slow");
+             })
+        .post("/streams", [] { return response::stream(much); });
+    session_driver s(std::move(made));
+    CHECK(s.exchange("GET /slow" + keep + behind).empty());
+    s.drain();
+    s.advance(1s);
+    const std::string all = s.receive();
+    const auto count = [&all](std::string_view text) {
+        int found = 0;
+        for (std::size_t at = 0; (at = all.find(text, at)) != std::string::npos; ++at)
+            ++found;
+        return found;
+    };
+    const std::size_t last = all.rfind("HTTP/1.1 ");
+    CHECK(all.find("Connection: close", last) != std::string::npos);
+    CHECK(s.stream().write_ended());
+    return {count("HTTP/1.1 "), count("Connection: close")};
+}
 
 } // namespace
 
@@ -155,6 +183,18 @@ TEST_CASE("a drain does not wait for clients that do not close after their last 
         s.scheduler().run();
         CHECK(s.ended());
     }
+}
+
+TEST_CASE("the last answer of a drain says so, whatever that is no request stands behind it") {
+    const std::string head = " HTTP/1.1\r\nHost: a\r\n";
+    const std::string chunks = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    CHECK(answers_in_drain("\r\n") == std::pair(1, 1));
+    CHECK(answers_in_drain("\r\n\r\n" + get + "\r\n") == std::pair(2, 1));
+    CHECK(answers_in_drain("GET /few" + head + "Content-Length: 3\r\n\r\nabc") == std::pair(2, 1));
+    CHECK(answers_in_drain("PUT /few" + head + "Content-Length: 3\r\n\r\nabc" + get) ==
+          std::pair(3, 1));
+    CHECK(answers_in_drain("PUT /few" + head + chunks + get) == std::pair(3, 1));
+    CHECK(answers_in_drain("POST /streams" + head + chunks) == std::pair(2, 1));
 }
 
 TEST_CASE("while requests are refused each is answered once, and its connection ends") {
