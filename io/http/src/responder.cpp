@@ -14,6 +14,9 @@
 namespace rota::http {
 namespace {
 
+/// Of what its client has not waited for, in logs and metrics: the field's number for it.
+constexpr int client_gone_status = 499;
+
 /// Of what answers CONNECT a success is a tunnel (RFC 9110 section 9.3.6).
 bool asks_tunnel(const request_head& head) noexcept { return head.form == target_form::authority; }
 
@@ -172,6 +175,16 @@ void responder::account(const response& answer, std::optional<std::uint64_t> byt
         place_.counters.requests_http2.add(1);
     if (logs())
         log(answer, bytes, took);
+}
+
+void responder::account_unanswered(bool all_ends) noexcept {
+    if (accounted_)
+        return;
+    const int if_not_ended = on_.broken() ? client_gone_status : 500;
+    try {
+        account(response(all_ends ? 503 : if_not_ended));
+    } catch (...) { // there is no memory for it
+    }
 }
 
 [[gnu::noinline, gnu::cold]] void responder::log(const response& answer,

@@ -47,6 +47,7 @@ public:
     session(const session&) = delete;
     session& operator=(const session&) = delete;
     ~session() {
+        responder_.account_unanswered(stop_.stop_requested());
         const bool rests = control_.rest != nullptr && control_.rest->wanted;
         if (!rests && !client_rests_ && !counted_off_)
             counters_.connections_open.subtract(1);

@@ -25,10 +25,10 @@ connection::connection(io::stream& client, const router& routes, const server_li
                        worker_counters& counters, bool counted)
     : limits_(limits), control_(control), home_(home), stop_(stop), counters_(counters),
       wire_(client, limits, counters), engine_(*this, limits),
-      watch_(limits.http2, limits.parser.head_bytes_max * 4, engine_), place_{engine_, *this,
-                                                                              routes,  limits,
-                                                                              control, home,
-                                                                              counters},
+      watch_(limits.http2, limits.parser.head_bytes_max * 4, engine_), place_{engine_,  *this,
+                                                                              routes,   limits,
+                                                                              control,  home,
+                                                                              counters, stop},
       step_(std::max<std::chrono::steady_clock::duration>(
           std::min(limits.send_timeout / 8, limits.linger_timeout), std::chrono::milliseconds(1))),
       since_(home.turn_time()) {

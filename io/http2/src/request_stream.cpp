@@ -15,9 +15,6 @@ namespace {
 /// of it costs no more where it is, and takes room but once, however many streams wait.
 constexpr std::size_t copied_answer_max = 4'096;
 
-/// Of what its client has not waited for, in logs and metrics: the field's number for it.
-constexpr int client_gone_status = 499;
-
 std::system_error gone() {
     return std::system_error(std::make_error_code(std::errc::connection_reset));
 }
@@ -90,8 +87,7 @@ task<void> request_stream::answer() {
     }
     stopper_ = nullptr;
     stop_ = {};
-    if (closed_ && !error && !responder_.accounted())
-        responder_.account(response(client_gone_status));
+    responder_.account_unanswered(place_.stop.stop_requested());
     if (how == exchange_end::cut)
         give_up(error_code::internal_error);
     if (error)

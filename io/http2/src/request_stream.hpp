@@ -55,6 +55,7 @@ struct stream_place {
     const session_control& control;
     worker& home;
     worker_counters& counters;
+    const std::stop_token& stop; // ends all
 };
 
 /// One request and its answer. Belongs to a connection, which uses it for one stream after another.

@@ -197,6 +197,36 @@ TEST_CASE("the last answer of a drain says so, whatever that is no request stand
     CHECK(answers_in_drain("POST /streams" + head + chunks) == std::pair(2, 1));
 }
 
+TEST_CASE("a request that ends unanswered is counted and in the log, whoever has ended it") {
+    const auto waiting = [] {
+        router made;
+        made.post("/all", [](const request&, std::string all) { return response::text(all); })
+            .get("/slow", [](const request&) -> task<response> {
+                co_await sleep_for(1h);
+                co_return response::text("slow");
+            });
+        return made;
+    };
+    const std::string post = "POST /all HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
+    using lines = std::vector<std::string>;
+
+    session_driver cut(waiting());
+    cut.exchange(post + "abcdeGET /slow" + keep);
+    cut.client().request_stop();
+    cut.scheduler().run();
+    CHECK(cut.ended());
+    CHECK(cut.log() == lines{"POST /all 200", "GET /slow 503"});
+    CHECK(cut.metrics().requests == 2);
+
+    session_driver left(waiting());
+    left.exchange(post + "abc");
+    left.stream().reset();
+    left.scheduler().run();
+    CHECK(left.ended_well());
+    CHECK(left.log() == lines{"POST /all 499"});
+    CHECK(left.metrics().requests == 1);
+}
+
 TEST_CASE("while requests are refused each is answered once, and its connection ends") {
     session_driver s(routes());
     s.refuse(true);

@@ -172,6 +172,10 @@ public:
         receive();
     }
     void finish() {
+    void stop() {
+        routine_->request_stop();
+        scheduler_.run();
+    }
         stream_.finish();
         scheduler_.run();
         receive();

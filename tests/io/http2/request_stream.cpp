@@ -381,5 +381,28 @@ TEST_CASE("http2: answers to streams that were reset are in the log, with what h
     CHECK(answers == counted.requests_http2);
 }
 
+TEST_CASE("http2: what ends unanswered with its connection is in the log, too") {
+    const auto logged = [](const auto& end) {
+        router made;
+        made.get("/sleeps", [](request&) -> task<response> {
+            co_await sleep_for(1h);
+            co_return response::text("late");
+        });
+        http2_client c(std::move(made));
+        c.ask(1, asking("GET", "/sleeps"));
+        end(c);
+        CHECK(c.ended());
+        CHECK(c.metrics().requests_http2 == 1);
+        REQUIRE(c.logged.size() == 1);
+        return c.logged.front().first;
+    };
+    CHECK(logged([](http2_client& c) {
+              c.stream().reset();
+              c.receive();
+              c.go_on();
+          }) == 499);
+    CHECK(logged([](http2_client& c) { c.stop(); }) == 503);
+}
+
 } // namespace
 } // namespace rota::http

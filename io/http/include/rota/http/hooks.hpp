@@ -14,7 +14,8 @@ struct access_entry {
     std::string_view peer;
     std::string_view method; // empty, as target, if the request line could not be read
     std::string_view target;
-    /// 499, which nobody is sent, of a request over HTTP/2 that its client has reset unanswered.
+    /// Of a request that ended unanswered 499, which nobody is sent, if its client was gone, or 503
+    /// if the server cut it.
     int status;
     /// Of the content, without head and framing, as it is sent: compressed, perhaps; 0 for HEAD. Of
     /// an answer that broke off about what had been handed to the stream; of a connection that is

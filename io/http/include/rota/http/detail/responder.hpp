@@ -72,13 +72,14 @@ public:
     /// Counts an answer that has been sent, and tells the hook of it. Of its content so many bytes
     /// were sent, if that is known; else all.
     void account(const response& answer, std::optional<std::uint64_t> bytes = {});
+    /// Does so for a request that was begun and has had no answer: 503 if `all_ends`, as its client
+    /// would have been told, 499 if that is gone. Nothing if account() was called.
+    void account_unanswered(bool all_ends) noexcept;
     [[nodiscard]] const request& asked() const noexcept { return *request_; }
     /// Its method and path, for report_failure().
     [[nodiscard]] std::string asked_name() const;
     /// When account() was called.
     [[nodiscard]] time_point answered_at() const noexcept { return answered_; }
-    /// Whether account() was called since begin().
-    [[nodiscard]] bool accounted() const noexcept { return accounted_; }
 
 private:
     [[nodiscard]] response call(const handler::plain* function);
@@ -97,8 +98,8 @@ private:
     std::unique_ptr<response> ready_; // made by try_answer(), but too much for it to send
     time_point arrived_;
     time_point answered_;
-    bool accounted_ = false;
-    bool routed_ = false; // match_ is this request's
+    bool accounted_ = true; // what was begun; there is nothing at first
+    bool routed_ = false;   // match_ is this request's
 };
 
 /// As responder::failure_of() once its request is gone: `asked` is its name.
