@@ -48,6 +48,8 @@ bool valid_literal(std::string_view text) noexcept {
 } // namespace
 
 bool valid_host(std::string_view text) noexcept {
+    if (text.starts_with(':'))
+        return false;
     std::size_t end = 0;
     if (text.starts_with('[')) {
         end = text.find(']');

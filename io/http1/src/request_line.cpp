@@ -74,7 +74,7 @@ check_result parse_absolute(std::string_view target, request_head& head) {
     const std::string_view rest = after_scheme(target);
     const std::size_t end = rest.find_first_of("/?");
     const std::string_view authority = rest.substr(0, end);
-    if (authority.empty() || authority.front() == ':' || !valid_host(authority))
+    if (authority.empty() || !valid_host(authority))
         return bad_target;
     constexpr std::size_t s_of_https = 4;
     head.form = target_form::absolute;
@@ -92,8 +92,7 @@ check_result parse_absolute(std::string_view target, request_head& head) {
 
 check_result parse_authority(std::string_view target, request_head& head) {
     const std::size_t colon = target.rfind(':');
-    if (colon == std::string_view::npos || colon == 0 || colon + 1 == target.size() ||
-        !valid_host(target)) {
+    if (colon == std::string_view::npos || colon + 1 == target.size() || !valid_host(target)) {
         return bad_target;
     }
     head.form = target_form::authority;

@@ -206,7 +206,7 @@ void request_fields::finish_target() {
     if (head_.method == method::connect && !extended_connect()) {
         const std::string_view target = head_.text(authority_);
         const std::size_t colon = target.rfind(':');
-        if (colon == std::string_view::npos || colon == 0 || colon + 1 == target.size())
+        if (colon == std::string_view::npos || colon + 1 == target.size())
             refuse(400, "malformed request target");
         head_.form = target_form::authority;
         head_.target = authority_;

@@ -29,6 +29,7 @@ TEST_CASE("hosts") {
         {400, get + "Host: u@a" + end},
         {400, get + "Host: a?b" + end},
         {400, get + "Host: a:b" + end},
+        {400, get + "Host: :80" + end},
         {400, get + "Host: a:80:90" + end},
         {400, get + "Host: a:65536" + end},
         {400, get + "Host: [::1" + end},

@@ -100,6 +100,8 @@ TEST_CASE("hosts are names or addresses, with or without a port") {
         CHECK(valid_host(text));
     }
     for (std::string_view text : {" ",
+                                  ":80",
+                                  ":",
                                   "a b",
                                   "a:65536",
                                   "a:0065536",
