@@ -81,7 +81,8 @@ void append_combined(std::string& to, const access_entry& entry, std::time_t now
     if (entry.method.empty()) {
         to += '-';
     } else {
-        to.append(entry.method).append(1, ' ');
+        append_plain(to, entry.method, max, false);
+        to += ' ';
         append_plain(to, entry.target, max, true);
         to.append(1, ' ').append(entry.protocol);
     }

@@ -191,7 +191,11 @@ void responder::account_unanswered(bool all_ends) noexcept {
                                                  std::optional<std::uint64_t> bytes,
                                                  time_point::duration took) {
     const std::string_view target = head_->base != nullptr ? head_->text(head_->target) : "";
-    const std::string_view name = target.empty() ? "" : to_string(head_->method);
+    std::string_view name;
+    if (!target.empty() && head_->unknown_method.size == 0)
+        name = to_string(head_->method);
+    else if (!target.empty())
+        name = head_->text(head_->unknown_method);
     const request* const asked = routed_ && request_ ? &*request_ : nullptr;
     const std::string_view peer = asked != nullptr ? asked->peer() : on_.peer();
     const int status = answer.status();

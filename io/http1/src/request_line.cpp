@@ -100,11 +100,17 @@ check_result parse_authority(std::string_view target, request_head& head) {
     return std::nullopt;
 }
 
+void note_method(std::optional<method> known, std::string_view name, request_head& head) {
+    if (known)
+        head.method = *known;
+    else
+        head.unknown_method = span_of(head, name);
+}
+
 check_result parse_target(std::string_view target, request_head& head, bool& plain) {
     plain = head.method != method::connect && take_plain_target(target, head);
     if (plain)
         return std::nullopt;
-    head.target = span_of(head, target);
     for (const char c : target) {
         if (c == ' ')
             return malformed;
@@ -128,6 +134,16 @@ check_result parse_target(std::string_view target, request_head& head, bool& pla
 }
 
 } // namespace
+
+void show_long_request_line(std::string_view line, request_head& head) {
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const std::string_view name = line.substr(0, space);
+    if (space == line.size() || !syntax::is_token(name))
+        return;
+    const std::string_view rest = line.substr(space + 1);
+    head.target = span_of(head, rest.substr(0, rest.find(' ')));
+    note_method(parse_method(name), name, head);
+}
 
 bool take_plain_request_line(std::string_view line, request_head& head) {
     constexpr std::string_view start = "GET ";
@@ -161,6 +177,8 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
     }
     const auto known = parse_method(name);
     const bool spoken = version[5] == '1';
+    head.target = span_of(head, target);
+    note_method(known, name, head);
     if (!spoken || !known) {
         if (target.front() == '/') // says whose error page tells of it
             (void)set_path_and_query(target, head);
@@ -169,7 +187,6 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
     }
     // RFC 9110 section 2.5: a higher minor version is answered as the highest that is known.
     head.minor = version[7] == '0' ? 0 : 1;
-    head.method = *known;
     return parse_target(target, head, plain);
 }
 

@@ -30,4 +30,7 @@ using check_result = std::optional<parse_error>;
 /// says what.
 [[nodiscard]] bool take_plain_request_line(std::string_view line, request_head& head);
 
+/// Shows as much as can be told of the method and the target of a line that is too long.
+void show_long_request_line(std::string_view line, request_head& head);
+
 } // namespace rota::http

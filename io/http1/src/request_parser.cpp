@@ -132,6 +132,7 @@ bool request_parser::check_part(std::string_view content) {
         return true;
     switch (state_) {
     case state::request_line:
+        show_long_request_line(content, head_);
         fail({414, "request line too long"});
         break;
     case state::fields:

@@ -165,6 +165,8 @@ void request_fields::finish(bool more) {
         finish_target();
     } else {
         refuse(501, "unknown method");
+        head_.unknown_method = method_;
+        head_.target = path_;
         finish_origin(head_.text(path_)); // says whose error page tells of it
     }
     head_.chunked = more && !head_.has_content_length && !extended_connect();

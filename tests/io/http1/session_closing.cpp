@@ -227,6 +227,25 @@ TEST_CASE("a request that ends unanswered is counted and in the log, whoever has
     CHECK(left.metrics().requests == 1);
 }
 
+TEST_CASE("what of a request line could be read is in the log, whatever is wrong with it") {
+    const auto logged = [](const std::string& line) {
+        server_limits limits;
+        limits.parser.request_line_bytes_max = 64;
+        session_driver s(routes(), limits);
+        s.exchange(line + "\r\nHost: a\r\n\r\n");
+        return s.log().at(0);
+    };
+    const std::string path(40, 'x');
+    CHECK(logged("PROPFIND /secret HTTP/1.1") == "PROPFIND /secret 501");
+    CHECK(logged("HEAD /secret HTTP/2.0") == "HEAD /secret 505");
+    CHECK(logged("GET /a b HTTP/1.1") == "  400");
+    CHECK(logged("POST /" + path + path + " HTTP/1.1") == "POST /" + path + path + " 414");
+    CHECK(logged("POST /" + path + " HTTP/1.1" + path) == "POST /" + path + " 414");
+    CHECK(logged("BREW /" + path + path) == "BREW /" + path + path + " 414");
+    CHECK(logged(path + path) == "  414");
+    CHECK(logged("<a> /" + path + path) == "  414");
+}
+
 TEST_CASE("while requests are refused each is answered once, and its connection ends") {
     session_driver s(routes());
     s.refuse(true);

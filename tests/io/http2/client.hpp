@@ -121,6 +121,7 @@ public:
         hooks_.on_error = [this](std::string_view message) { errors.emplace_back(message); };
         hooks_.on_access = [this](const access_entry& entry) {
             logged.emplace_back(entry.status, entry.bytes_sent);
+            logged_line = std::string(entry.method) + ' ' + std::string(entry.target);
         };
         session_control control;
         control.draining = draining_.get_token();
@@ -171,11 +172,11 @@ public:
         scheduler_.run();
         receive();
     }
-    void finish() {
     void stop() {
         routine_->request_stop();
         scheduler_.run();
     }
+    void finish() {
         stream_.finish();
         scheduler_.run();
         receive();
@@ -213,6 +214,7 @@ public:
     std::size_t pongs = 0;
     std::vector<std::string> errors;
     std::vector<std::pair<int, std::uint64_t>> logged; // status, bytes of content
+    std::string logged_line;                           // the last: method and target
 
 private:
     static std::uint32_t word(const unsigned char* at) {

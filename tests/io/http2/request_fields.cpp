@@ -124,6 +124,21 @@ TEST_CASE("http2: a target is ASCII") {
     CHECK(c.answers[stream].get(":status") == "404");
 }
 
+TEST_CASE("http2: an unknown method is in the log") {
+    http2_client c(echoes());
+    c.ask(1, asking("PROPFIND", "/secret?a"));
+    CHECK(c.answers[1].get(":status") == "501");
+    CHECK(c.logged_line == "PROPFIND /secret?a");
+}
+
+TEST_CASE("http2: a host is not empty before its port") {
+    http2_client c(echoes());
+    auto asked = asking("GET", "/");
+    asked[2].second = ":80";
+    c.ask(1, asked);
+    CHECK(c.answers[1].get(":status") == "400");
+}
+
 TEST_CASE("http2: a request is for http or https, whatever it came by") {
     http2_client c(echoes());
     std::uint32_t stream = 1;

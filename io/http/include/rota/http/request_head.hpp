@@ -81,9 +81,10 @@ enum class target_form : std::uint8_t { origin, absolute, authority, asterisk };
 struct head_values {
     const char* base = nullptr;
     text_span target;
-    text_span path;  // still percent-encoded; empty means "/"
-    text_span query; // without the '?'
-    text_span host;  // from an absolute target, else from the Host field
+    text_span unknown_method; // as it was sent, if it is none of method's
+    text_span path;           // still percent-encoded; empty means "/"
+    text_span query;          // without the '?'
+    text_span host;           // from an absolute target, else from the Host field
     std::uint64_t content_length = 0;
     http::method method = http::method::get;
     target_form form = target_form::origin;
