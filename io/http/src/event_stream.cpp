@@ -140,24 +140,22 @@ task<void> event_stream::produce(source* from) {
 /// receive stays armed for that, so that its end is noticed while nothing happens; whether it has
 /// ended one side or both only shows when something is written.
 task<void> event_stream::watch() {
-    bool silent = false; // the client has said that it says no more
-    for (;;) {
-        const auto every = silent ? probe_interval : options_.heartbeat;
-        if (silent) {
-            co_await sleep_until(written_ + every);
-        } else if (every.count() == 0) {
-            co_await asked_.disconnected();
-            silent = true;
-        } else {
-            task<void> gone = asked_.disconnected();
-            try {
-                co_await with_deadline(written_ + every, std::move(gone));
-                silent = true;
-            } catch (const timed_out&) { // it is there
-            }
+    const auto every = options_.heartbeat;
+    if (every.count() == 0)
+        co_await asked_.disconnected();
+    for (bool there = every.count() != 0; there;) {
+        task<void> gone = asked_.disconnected();
+        try {
+            co_await with_deadline(written_ + every, std::move(gone));
+            there = false;
+        } catch (const timed_out&) {
         }
-        if (silent || every.count() != 0)
+        if (there)
             co_await beat(every);
+    }
+    for (std::chrono::milliseconds silence{}; true; silence = probe_interval) {
+        co_await sleep_until(written_ + silence);
+        co_await beat(silence);
     }
 }
 

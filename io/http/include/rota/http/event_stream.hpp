@@ -91,8 +91,8 @@ struct event_stream_options {
 ///
 /// The stream ends when its source does. A source that waits is cancelled when the client has gone,
 /// or options.until is requested; what it throws cuts the answer. A client that has closed its
-/// sending side only is served on: it gets a comment a second, by which one that has gone is found
-/// out.
+/// sending side only is served on: it gets a comment at once and each second, by which one that has
+/// gone is found out.
 ///
 /// Belongs to the request; used by its source only, which sends one after the other.
 class event_stream {
