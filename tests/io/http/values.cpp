@@ -76,6 +76,8 @@ TEST_CASE("query parameters are optional, have a default, or have to be there") 
     CHECK(get("/find?limit=5&after=1&all=1&q=a+b") == "200 5aall a b");
     CHECK(get("/find?limit=101") ==
           "400 Bad Request: query parameter limit: expected 1 to 100, got \"101\"\n");
+    CHECK(get("/find?limit=x") ==
+          "400 Bad Request: query parameter limit: expected 1 to 100, got \"x\"\n");
     CHECK(
         get("/find?after=-1")
             .starts_with("400 Bad Request: query parameter after: expected an integer from 0 to"));

@@ -104,12 +104,15 @@ public:
     requires std::is_arithmetic_v<T>
     [[nodiscard]] T query(std::string_view name, std::type_identity_t<T> fallback,
                           std::type_identity_t<T> least, std::type_identity_t<T> most) const {
-        const std::optional<T> found = query<T>(name);
-        if (found && (*found < least || *found > most)) {
+        const std::optional<std::string> text = query(name);
+        if (!text)
+            return fallback;
+        const std::optional<T> found = text_value<T>::parse(*text);
+        if (!found || *found < least || *found > most) {
             detail::fail_value("query parameter", name,
-                               std::to_string(least) + " to " + std::to_string(most), *query(name));
+                               std::to_string(least) + " to " + std::to_string(most), *text);
         }
-        return found.value_or(fallback);
+        return *found;
     }
     /// One that has to be there: http_error(400) where there is none.
     template <class T>
