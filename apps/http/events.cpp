@@ -20,10 +20,11 @@ using rota::http::server_event;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t count_max = 1'000'000;
+constexpr std::uint64_t seen_max = (std::uint64_t{1} << 62) - count_max; // all ids are taken back
 constexpr std::uint64_t interval_max_ms = 3'600'000;
 
 task<void> send_numbers(event_stream* to, std::uint64_t count, milliseconds interval) {
-    const std::uint64_t seen = to->last_event_number().value_or(0);
+    const std::uint64_t seen = to->last_event_number(seen_max).value_or(0);
     for (std::uint64_t i = 1; i <= count; ++i) {
         if (i > 1 && interval.count() > 0)
             co_await rota::sleep_for(interval);

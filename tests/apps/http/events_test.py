@@ -94,7 +94,9 @@ def test_it_goes_on_behind_the_last_id(server):
         answer = server.get("/events?count=1", headers={"Last-Event-ID": last})
         return blocks(answer)[1]["id"]
     equal(first_id("41"), "42")
-    for other in ("x", "-1", "1.5", "0x10", "99999999999999999999", "1" * 2000):
+    last = 2**62 - 1_000_000
+    equal(first_id(str(last)), str(last + 1))
+    for other in (str(last + 1), "x", "-1", "1.5", "0x10", "99999999999999999999", "1" * 2000):
         equal(first_id(other), "1", other)
 
 
@@ -103,6 +105,7 @@ def test_bad_parameters(server):
                   "interval_ms=x", "interval_ms=-1", "interval_ms=3600001", "interval_ms=1.5",
                   "count=99999999999999999999999&interval_ms=1"):
         equal(server.get(f"/events?{query}").status, 400, query)
+    check(b"expected 0 to 1000000" in server.get("/events?count=-1").body)
 
 
 def test_they_come_one_by_one(server):
