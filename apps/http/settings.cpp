@@ -1,11 +1,13 @@
 #include "settings.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <ostream>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -211,6 +213,15 @@ void add_tls(CLI::App& app, tls_settings& s) {
 }
 
 /// What is wrong with options that belong together, or nothing.
+/// Whether both lead to one file, which need not be there.
+bool is_same_file(const std::string& one, const std::string& other) {
+    const auto whole = [](const std::string& path) {
+        std::error_code none; // then it is compared as it is
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
+    };
+    return !one.empty() && !other.empty() && whole(one) == whole(other);
+}
+
 std::string complaint_of(const settings& all) {
     const tls_settings& s = all.tls;
     if (s.certificates.size() != s.keys.size())
@@ -221,6 +232,8 @@ std::string complaint_of(const settings& all) {
         return "certificates are for --tls-port";
     if (all.access_log && all.log_level > spdlog::level::info)
         return "--access-log is at level info, which --log-level leaves out";
+    if (is_same_file(all.tracking.log_file, all.port_file))
+        return "--access-log-file and --port-file are one file";
     return "";
 }
 

@@ -252,6 +252,14 @@ TEST_CASE("what is wrong is told in one line") {
     }
 }
 
+TEST_CASE("what two options write to is not one file") {
+    const reading r({"--access-log-file", "no_such/../x", "--port-file", "./x"});
+    CHECK(r.code == 2);
+    CHECK(r.err == "rota-http: --access-log-file and --port-file are one file (see --help)\n");
+    const reading other({"--access-log-file", "x", "--port-file", "y/x"});
+    CHECK_FALSE(other.code);
+}
+
 TEST_CASE("what is wrong with a value is told with the option, and with the largest one") {
     const auto says = [](const char* option, const char* value, const char* what) {
         const reading r({option, value});
