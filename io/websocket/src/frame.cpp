@@ -104,9 +104,11 @@ void head_reader::look_at_length() noexcept {
                 head_.mask.begin());
 }
 
-written_head write_head(opcode op, bool compressed, std::uint64_t length) noexcept {
+written_head write_head(opcode op, bool compressed, std::uint64_t length, bool last) noexcept {
     written_head out;
-    unsigned first = final_bit | static_cast<unsigned>(op);
+    unsigned first = static_cast<unsigned>(op);
+    if (last)
+        first |= final_bit;
     if (compressed)
         first |= compressed_bit;
     out.bytes[0] = static_cast<char>(first);

@@ -94,7 +94,8 @@ struct written_head {
     [[nodiscard]] std::string_view view() const noexcept { return {bytes.data(), size}; }
 };
 
-[[nodiscard]] written_head write_head(opcode op, bool compressed, std::uint64_t length) noexcept;
+[[nodiscard]] written_head write_head(opcode op, bool compressed, std::uint64_t length,
+                                      bool last = true) noexcept;
 
 /// The payload of a close frame: none for a code of 0.
 [[nodiscard]] std::string close_payload(std::uint16_t code, std::string_view reason);

@@ -306,7 +306,7 @@ task<void> session::answer_close(io::deadline until) {
             co_await say_close(code, std::string(), until);
         }
         told_ = !over_;
-        over_ = true;
+        be_over();
     }
 }
 
@@ -314,12 +314,17 @@ task<void> session::answer_close(io::deadline until) {
 task<void> session::fail(ws::close_reason why, io::deadline until) {
     failed_ = why;
     co_await say_close(why.code, why.why, until);
+    be_over();
+}
+
+void session::be_over() noexcept {
     over_ = true;
+    end_message();
 }
 
 /// The conversation has ended so, if no one has said how before.
 void session::end(std::uint16_t code, std::string_view reason) {
-    over_ = true;
+    be_over();
     if (close_code_ == 0) {
         close_code_ = code;
         close_reason_ = reason;
@@ -328,7 +333,7 @@ void session::end(std::uint16_t code, std::string_view reason) {
 
 /// The peer has, and nothing can be told to it.
 void session::gone() noexcept {
-    over_ = true;
+    be_over();
     if (close_code_ == 0)
         close_code_ = close_code::abnormal;
 }

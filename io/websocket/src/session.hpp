@@ -44,6 +44,8 @@ public:
     // -- see websocket; `whole`: not in pieces
     task<std::optional<websocket_message>> read(bool whole, io::deadline until);
     task<void> send(opcode op, std::string_view data, io::deadline until);
+    task<void> send_piece(websocket_message piece, io::deadline until);
+    [[nodiscard]] bool is_within_message() const noexcept { return open_ != nullptr; }
     task<void> ping(std::string data);
     task<void> close(std::uint16_t code, std::string reason);
     task<void> serve(io::outbox* from, task<void> body);
@@ -97,6 +99,9 @@ private:
     [[nodiscard]] bool settle();
     [[nodiscard]] task<void> pay(io::deadline until);
     void pinged() noexcept;
+    task<void> write_message(written_head head, std::string_view data, io::deadline until);
+    void end_message() noexcept;
+    void be_over() noexcept;
     task<void> send_in_turn(opcode op, std::string_view data, io::deadline until);
     task<void> send_compressed(opcode op, std::string_view data, io::deadline until);
     task<void> compress(std::string_view data, std::string* to);
@@ -128,6 +133,8 @@ private:
     std::unique_ptr<deflater> deflater_; // or none: it has nothing to refer to
     std::unique_ptr<mutex> writing_;     // while there are writers, and until it rests
     std::uint32_t writers_ = 0;          // that hold it or wait for it
+    struct open_message;
+    std::shared_ptr<open_message> open_; // that is sent in pieces, or none
     std::unique_ptr<std::string> pong_;  // that is owed, or none: to the newest ping
     bool ping_owed_ = false;             // and not out
 
@@ -156,6 +163,8 @@ public:
 
     /// Waits for it; what is owed goes first, if there is room. Throws timed_out.
     [[nodiscard]] task<mutex::guard> comes(io::deadline until = {}) const;
+    /// The same for a message: behind one that is sent in pieces.
+    [[nodiscard]] task<mutex::guard> comes_to_message(io::deadline until) const;
 
 private:
     session& of_;

@@ -10,10 +10,12 @@
 #include <rota/blocking.hpp>
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
+#include <rota/event.hpp>
 #include <rota/with_timeout.hpp>
 
 #include "outbox_stream.hpp"
 #include "session.hpp"
+#include "utf8_check.hpp"
 
 namespace rota::http::ws {
 namespace {
@@ -22,8 +24,7 @@ constexpr std::size_t copied_bytes = 2'048; // by way of the stack
 constexpr std::size_t whole_bytes = 65'536; // of a message: it is copied, to be sent whole
 constexpr std::size_t head_room = 10;
 
-std::string frame_of(opcode op, std::string_view data) {
-    const written_head head = write_head(op, false, data.size());
+std::string frame_of(const written_head& head, std::string_view data) {
     std::string frame;
     frame.reserve(head.size + data.size());
     frame.append(head.view());
@@ -31,7 +32,18 @@ std::string frame_of(opcode op, std::string_view data) {
     return frame;
 }
 
+std::string frame_of(opcode op, std::string_view data) {
+    return frame_of(write_head(op, false, data.size()), data);
+}
+
 } // namespace
+
+/// Between its pieces control frames may go out, other messages not (RFC 6455 section 5.4).
+struct session::open_message {
+    opcode op = opcode::text;
+    utf8_check text; // what of it was sent
+    event over;
+};
 
 void session::refuse_if_closing() const {
     if (is_closing())
@@ -111,32 +123,86 @@ task<mutex::guard> session::turn::comes(io::deadline until) const {
     co_return held;
 }
 
+task<mutex::guard> session::turn::comes_to_message(io::deadline until) const {
+    for (;;) {
+        mutex::guard held = co_await comes(until);
+        const std::shared_ptr<open_message> before = of_.open_;
+        if (!before)
+            co_return held;
+        held.unlock();
+        const auto waits = [&before] { return before->over.wait(); };
+        if (until)
+            co_await with_deadline(*until, waits());
+        else
+            co_await waits();
+    }
+}
+
 // --- Frames ---
 
 task<void> session::send(opcode op, std::string_view data, io::deadline until) {
     refuse_if_closing();
     if (terms_.deflate && data.size() >= options_.deflate->bytes_min)
         co_await send_compressed(op, data, until);
-    else if (!try_frame(op, data))
+    else if (open_ || !try_frame(op, data))
         co_await send_in_turn(op, data, until);
+}
+
+/// Pieces are not compressed.
+task<void> session::send_piece(websocket_message piece, io::deadline until) {
+    const opcode op = piece.text ? opcode::text : opcode::binary;
+    std::shared_ptr<open_message> message = open_;
+    const bool first = message == nullptr;
+    if (first) {
+        message = std::make_shared<open_message>();
+        message->op = op;
+    }
+    if (message->op != op)
+        throw std::invalid_argument("websocket: a piece is of its message's kind");
+    utf8_check text = message->text;
+    if (piece.text && (!text.take(piece.data) || (piece.last && !text.complete())))
+        throw std::invalid_argument("websocket: text is UTF-8");
+    refuse_if_closing();
+    const turn mine(*this);
+    task<mutex::guard> turn_comes = first ? mine.comes_to_message(until) : mine.comes(until);
+    const mutex::guard held = co_await std::move(turn_comes);
+    refuse_if_closing();
+    const opcode shown = first ? op : opcode::continuation;
+    const written_head head = write_head(shown, false, piece.data.size(), piece.last);
+    co_await write_message(head, piece.data, until);
+    message->text = text;
+    open_ = std::move(message);
+    if (piece.last || is_closing())
+        end_message();
+}
+
+/// The next one may begin, or fail, since nothing can be sent any more.
+void session::end_message() noexcept {
+    if (const auto message = std::exchange(open_, nullptr))
+        message->over.set();
 }
 
 task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline until) {
     const turn mine(*this);
-    const mutex::guard held = co_await mine.comes(until);
+    const mutex::guard held = co_await mine.comes_to_message(until);
     refuse_if_closing();
+    co_await write_message(write_head(op, false, data.size()), data, until);
+}
+
+/// The holder of `writing_`.
+task<void> session::write_message(written_head head, std::string_view data, io::deadline until) {
     if (data.size() <= whole_bytes) {
-        std::string frame = frame_of(op, data);
+        std::string frame = frame_of(head, data);
         co_await write_frame(std::move(frame), {}, until);
     } else {
-        std::string head(write_head(op, false, data.size()).view());
-        co_await write_frame(std::move(head), data, until);
+        std::string begin(head.view());
+        co_await write_frame(std::move(begin), data, until);
     }
 }
 
 task<void> session::send_compressed(opcode op, std::string_view data, io::deadline until) {
     const turn mine(*this);
-    const mutex::guard held = co_await mine.comes(until);
+    const mutex::guard held = co_await mine.comes_to_message(until);
     refuse_if_closing();
     bool queued = false;
     // Nothing may refer to what the client has not got.
@@ -213,10 +279,10 @@ task<void> session::write_frame(std::string frame, std::string_view rest, io::de
 }
 
 task<void> session::write_encoded(std::string_view frame, io::deadline until) {
-    if (writers_ == 0 && !is_closing() && settle() && stream_.try_write(frame))
+    if (writers_ == 0 && !open_ && !is_closing() && settle() && stream_.try_write(frame))
         co_return;
     const turn mine(*this);
-    const mutex::guard held = co_await mine.comes(until);
+    const mutex::guard held = co_await mine.comes_to_message(until);
     if (is_closing())
         co_return;
     if (frame.size() <= whole_bytes + head_room) {
@@ -277,6 +343,7 @@ task<void> session::say_close(std::uint16_t code, std::string reason, io::deadli
             throw;
     }
     close_sent_ = true;
+    end_message();
     answer_by_ = home_.now() + options_.close_within;
     if (reading_) // it waits for another time
         either_.request_stop();

@@ -92,8 +92,9 @@ task<std::optional<websocket_message>> websocket::read_piece(io::deadline until)
 }
 
 task<void> websocket::send(websocket_message message, io::deadline until) {
-    return session_->send(message.text ? ws::opcode::text : ws::opcode::binary, message.data,
-                          until);
+    if (!message.last || session_->is_within_message())
+        return session_->send_piece(message, until);
+    return message.text ? send_text(message.data, until) : send_binary(message.data, until);
 }
 
 task<void> websocket::send_text(std::string_view text, io::deadline until) {

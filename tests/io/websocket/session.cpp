@@ -6,7 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <catch2/catch_test_macros.hpp>
@@ -296,6 +299,94 @@ TEST_CASE("a goodbye that finds no room in time is said by the next read") {
     CHECK(goodbye.substr(2, 2) == ws::test::answer_close(code).substr(2));
     CHECK(it.one->state() == routine_state::stopped);
     CHECK(it.one->error() == nullptr);
+}
+
+task<void> echo_pieces(websocket ws) {
+    while (const auto piece = co_await ws.read_piece())
+        co_await ws.send(*piece);
+}
+
+TEST_CASE("pieces that are sent as they come are one message") {
+    narrow client(echo_pieces, GENERATE(false, true));
+    client.over.set_room(1'000'000);
+    client.send(ws::test::frame("gr\xc3", {.fin = false}));
+    client.send(ws::test::frame("?", {.op = 9}));
+    client.send(ws::test::frame("\xbc\xc3\x9f", {.op = 0, .fin = false}));
+    client.send(ws::test::frame("e", {.op = 0}) + ws::test::frame("b", {.op = 2}));
+    const auto sent = [](std::string_view data, int op, bool fin) {
+        return ws::test::frame(data, {.op = op, .fin = fin, .masked = false});
+    };
+    CHECK(client.receive() == sent("gr\xc3", 1, false) + sent("?", 10, true) +
+                                  sent("\xbc\xc3\x9f", 0, false) + sent("e", 0, true) +
+                                  sent("b", 2, true));
+}
+
+task<void> say(websocket ws, std::string_view data, bool text, bool last) {
+    const websocket_message piece{data, text, last};
+    co_await ws.send(piece);
+}
+
+TEST_CASE("messages of others wait for the last piece, or for the end") {
+    const bool closes = GENERATE(false, true);
+    const std::string others(GENERATE(1, 100, 100'000), 'b');
+    bool refused = false;
+    bool late = false;
+    narrow client(
+        [&](websocket ws) -> task<void> {
+            const auto body = [&](task_group& children) -> task<void> {
+                co_await say(ws, "first", false, false);
+                children.spawn([&]() -> task<void> {
+                    try {
+                        co_await ws.send_binary(others);
+                    } catch (const std::system_error&) {
+                        refused = true;
+                    }
+                });
+                late = co_await is_late(ws, &others, 1s);
+                if (closes)
+                    co_await ws.close(4001);
+                else
+                    co_await say(ws, "last", false, true);
+            };
+            co_await with_task_group(body);
+        },
+        GENERATE(false, true));
+    client.over.set_room(1'000'000);
+    client.scheduler.advance(2s);
+    const std::string got = client.receive();
+    CHECK(late);
+    CHECK(got.starts_with(ws::test::frame("first", {.op = 2, .fin = false, .masked = false})));
+    CHECK(refused == closes);
+    const std::string last = ws::test::answer(0, "last");
+    CHECK((got.find(last) == 7) != closes);
+    CHECK(closes == got.ends_with(ws::test::answer_close(4001)));
+}
+
+task<bool> is_refused(websocket ws, std::string_view data, bool text, bool last) {
+    try {
+        co_await say(ws, data, text, last);
+    } catch (const std::invalid_argument&) {
+        co_return true;
+    }
+    co_return false;
+}
+
+TEST_CASE("text in pieces is UTF-8, and of one kind") {
+    int refused = 0;
+    narrow client([&](websocket ws) -> task<void> {
+        CHECK(co_await is_refused(ws, "\xff", true, true));
+        CHECK(co_await is_refused(ws, "\xc3", true, true));
+        co_await say(ws, "\xc3", true, false);
+        CHECK(co_await is_refused(ws, "x", true, false));
+        CHECK(co_await is_refused(ws, "", true, true));
+        CHECK(co_await is_refused(ws, "\xa4", false, true));
+        co_await say(ws, "\xa4", true, true);
+        ++refused;
+    });
+    CHECK(refused == 1);
+    CHECK(client.receive().starts_with(
+        ws::test::frame("\xc3", {.op = 1, .fin = false, .masked = false}) +
+        ws::test::answer(0, "\xa4")));
 }
 
 } // namespace

@@ -75,6 +75,13 @@ public:
     /// wait between them that ends so, or is cancelled, cuts it, so the client is reset, and the
     /// conversation is over (1006). Throws std::system_error (EPIPE) once the WebSocket is
     /// closing, and what the stream throws.
+    ///
+    /// One that is not the `last` is a piece of a message: what send() is given next goes on with
+    /// it, so an echo by read_piece() sends pieces as they come. Other messages wait for its last
+    /// one; so one routine at a time calls this between pieces, and others send_text() and
+    /// send_binary(). Pieces are not compressed. Throws std::invalid_argument, with nothing sent,
+    /// for text that is not UTF-8, across pieces, and for a piece of another kind than its
+    /// message.
     task<void> send(websocket_message message, io::deadline until = {});
     /// The same. `text` is UTF-8, or std::invalid_argument is thrown. What is sent outlives the
     /// task.
