@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include <rota/blocking.hpp>
@@ -28,6 +29,12 @@ coding_options checked(coding_options options) {
     }
     std::erase_if(options.formats, [](format each) { return !coding::is_available(each); });
     return options;
+}
+
+/// How many may compress on threads of blocking() at once: no more than can at all, so that whoever
+/// asks for much of it, by whatever wire, leaves the others of those threads to others.
+std::size_t compressed_at_once() noexcept {
+    return std::max(1U, std::thread::hardware_concurrency());
 }
 
 /// `text` as the content of `answer`.
@@ -86,7 +93,7 @@ void coded_literals::keep(std::string_view content, format how, const std::strin
 
 coder::coder(coding_options options)
     : options_(checked(std::move(options))), types_(options_.types),
-      budget_(options_.memory_bytes_max) {
+      budget_(options_.memory_bytes_max), places_(compressed_at_once()) {
     const std::array levels{std::pair(format::gzip, options_.gzip_level),
                             std::pair(format::br, options_.br_level),
                             std::pair(format::zstd, options_.zstd_level)};
@@ -203,6 +210,7 @@ task<response> coder::code_whole(response answer, format to) const {
         coded = *known;
     } else if (content.size() >= options_.blocking_bytes) {
         auto work = [&] { return encode_apart(content, to); };
+        const semaphore::permit place = co_await places_.acquire();
         coded = co_await blocking(std::ref(work));
     } else {
         coded = encode_here(content, to);
@@ -219,7 +227,7 @@ task<void> coder::produce(const coder* self, format to, std::optional<std::uint6
                           body_producer* producer, body_writer* out) {
     const pooled_encoder with(self->local_->encoders, self->how(to));
     (*with).reset(length);
-    coding_writer writer(*out, *with, length, self->options_.blocking_bytes);
+    coding_writer writer(*out, *with, length, self->options_.blocking_bytes, self->places_);
     task<void> producing = rota::detail::returned((*producer)(writer));
     co_await std::move(producing);
     co_await writer.end();

@@ -14,6 +14,7 @@
 #include <rota/http/body.hpp>
 #include <rota/http/coding.hpp>
 #include <rota/http/response.hpp>
+#include <rota/semaphore.hpp>
 #include <rota/worker_local.hpp>
 
 #include "coded_fields.hpp"
@@ -92,6 +93,7 @@ private:
     mutable worker_local<of_worker> local_;
     mutable memory_budget budget_; // of streams
 
+    mutable semaphore places_;      // on the threads of blocking()
     mutable std::mutex apart_lock_; // guards apart_
     mutable encoder_pool apart_;    // for the threads of blocking()
 };

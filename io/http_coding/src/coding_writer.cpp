@@ -46,6 +46,7 @@ task<void> coding_writer::put(std::string_view piece, coding::flush how) {
         part made;
         if (slice.size() >= blocking_bytes_) {
             auto work = [this, slice, now] { return encode(slice, slice_max, now); };
+            const semaphore::permit place = co_await places_.acquire();
             made = co_await blocking(std::ref(work));
         } else {
             made = encode(slice, room_max, now);

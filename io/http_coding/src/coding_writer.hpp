@@ -8,6 +8,7 @@
 
 #include <rota/coding/encoder.hpp>
 #include <rota/http/body.hpp>
+#include <rota/semaphore.hpp>
 
 namespace rota::http {
 
@@ -15,10 +16,12 @@ namespace rota::http {
 class coding_writer final : public body_writer {
 public:
     /// `to` and `with`, which was reset, outlive it. `length`: what the producer has announced.
-    /// Pieces of `blocking_bytes` are compressed in blocking().
+    /// Pieces of `blocking_bytes` are compressed in blocking(), by as many at once as have a permit
+    /// of `places`, which outlives it, too.
     coding_writer(body_writer& to, coding::encoder& with, std::optional<std::uint64_t> length,
-                  std::size_t blocking_bytes) noexcept
-        : to_(to), encoder_(with), left_(length), blocking_bytes_(blocking_bytes) {}
+                  std::size_t blocking_bytes, semaphore& places) noexcept
+        : to_(to), encoder_(with), left_(length), blocking_bytes_(blocking_bytes), places_(places) {
+    }
 
     task<void> write(std::string_view piece) override;
     task<void> write_owned(std::string piece) override;
@@ -42,6 +45,7 @@ private:
     coding::encoder& encoder_;
     std::optional<std::uint64_t> left_;
     const std::size_t blocking_bytes_;
+    semaphore& places_;
     bool ended_ = false; // the encoder has
     bool torn_ = false; // a piece was given up: what follows would look like content that it is not
 };

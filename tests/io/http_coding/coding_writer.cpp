@@ -61,7 +61,8 @@ TEST_CASE("nothing goes on behind a piece that was given up before all of it was
     for (const coding::format each : test::there()) {
         const auto encoder = coding::make_encoder({.to = each});
         giving_up out;
-        coding_writer writer(out, *encoder, std::nullopt, 1'000'000);
+        semaphore places{1};
+        coding_writer writer(out, *encoder, std::nullopt, 1'000'000, places);
         CHECK(outcome_of(writer.write("head")).empty());
         out.left = 0;
         CHECK(outcome_of(writer.write(test::long_text)) == "timed_out");
@@ -71,6 +72,27 @@ TEST_CASE("nothing goes on behind a piece that was given up before all of it was
         CHECK(outcome_of(writer.flush()) == "logic_error");
         CHECK(outcome_of(writer.end()) == "503");
         CHECK(out.all == before);
+    }
+}
+
+TEST_CASE("a large piece waits for its turn on the threads of blocking(), a small one does not") {
+    for (const coding::format each : test::there()) {
+        const auto encoder = coding::make_encoder({.to = each});
+        giving_up out;
+        semaphore places{1};
+        coding_writer writer(out, *encoder, std::nullopt, 1'000, places);
+        inline_scheduler scheduler;
+        auto taken = places.try_acquire();
+        CHECK(outcome_of(writer.write("small")).empty());
+        const std::size_t before = out.all.size();
+        const routine_ptr one = scheduler.spawn(writer.write(test::long_text), {.name = "large"});
+        scheduler.run();
+        CHECK(out.all.size() == before);
+        taken->release();
+        scheduler.run();
+        CHECK(one->state() == routine_state::stopped);
+        CHECK(out.all.size() > before);
+        CHECK(places.available() == 1);
     }
 }
 
