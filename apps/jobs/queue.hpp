@@ -83,6 +83,7 @@ rota::task<value_of_work<Work>> run_work(Work* work, const std::vector<taken_job
         }
     } else {
         result working = std::invoke(*work, *jobs);
+        rota::detail::check_returned(working);
         if constexpr (std::is_void_v<typename result::value_type>) {
             co_await std::move(working);
             co_return std::monostate();

@@ -31,10 +31,7 @@ void write_to_stderr(const routine& r, std::exception_ptr error) {
 class task_routine final : public routine {
 public:
     task_routine(executor& owner, worker& home, std::string name, task<void> body, bool report)
-        : routine(owner, home, std::move(name), report), body_(std::move(body)) {
-        if (!body_.fresh())
-            throw std::invalid_argument("rota: a routine over a task that is empty or was awaited");
-    }
+        : routine(owner, home, std::move(name), report), body_(std::move(body)) {}
 
 private:
     bool resume_body() override {

@@ -37,6 +37,10 @@ void task_without_value(std::coroutine_handle<> ended) noexcept {
     std::abort();
 }
 
+void throw_unusable() {
+    throw std::invalid_argument("rota: a task that is empty or was awaited cannot be run");
+}
+
 void throw_returned_unusable() {
     throw std::logic_error("rota: a function has returned a task that is empty or was awaited");
 }

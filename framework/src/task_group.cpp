@@ -18,10 +18,7 @@ class task_group::child final : public routine {
 public:
     child(task_group& group, std::string name, task<void> body)
         : routine(group.owner_.owner(), group.owner_.home(), std::move(name), false), group_(group),
-          body_(std::move(body)) {
-        if (!body_.fresh())
-            throw std::invalid_argument("rota: a child over a task that is empty or was awaited");
-    }
+          body_(std::move(body)) {}
 
     [[nodiscard]] const task_group& group() const noexcept { return group_; }
 

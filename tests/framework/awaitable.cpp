@@ -1,20 +1,30 @@
 #include <rota/awaitable.hpp>
 
 #include <concepts>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/channel.hpp>
 #include <rota/event.hpp>
+#include <rota/every.hpp>
 #include <rota/inline_scheduler.hpp>
 #include <rota/join.hpp>
 #include <rota/mutex.hpp>
 #include <rota/runtime.hpp>
 #include <rota/sleep.hpp>
 #include <rota/task_group.hpp>
+#include <rota/under.hpp>
+#include <rota/when_all.hpp>
+#include <rota/when_any.hpp>
+#include <rota/when_settled.hpp>
 #include <rota/with_timeout.hpp>
 #include <rota/yield.hpp>
 
@@ -156,4 +166,55 @@ TEST_CASE("a routine on another worker keeps the lambda that it was spawned with
     r->wait_stopped();
     REQUIRE(seen.starts_with("captured"));
     REQUIRE(rt.block_on([&seen]() -> rota::task<std::size_t> { co_return seen.size(); }) == 50);
+}
+
+TEST_CASE("a function that returns a task that is empty, or was awaited, fails") {
+    std::exception_ptr told;
+    rota::inline_scheduler scheduler(
+        [&](const rota::routine&, std::exception_ptr error) { told = std::move(error); });
+    const auto empty = []() -> rota::task<int> { return {}; };
+    const auto awaited = []() -> rota::task<int> {
+        rota::task<int> spent = seven();
+        rota::inline_scheduler other;
+        (void)other.run_task(spent.under(std::stop_token()));
+        return spent;
+    };
+    REQUIRE_THROWS_AS(scheduler.run_task(empty), std::logic_error);
+    REQUIRE_THROWS_AS(scheduler.run_task(awaited), std::logic_error);
+    REQUIRE_THROWS_AS(scheduler.run_task(rota::with_timeout(1s, empty)), std::logic_error);
+    REQUIRE_THROWS_AS(scheduler.run_task(rota::when_all(seven, empty)), std::logic_error);
+    REQUIRE_THROWS_AS(scheduler.run_task(rota::when_any(empty, seven)), std::logic_error);
+    REQUIRE_THROWS_AS(scheduler.run_task(rota::under(std::stop_token(), empty)), std::logic_error);
+    const auto in_group = [&]() -> rota::task<void> {
+        rota::task_group group(co_await rota::current_context);
+        group.spawn(empty);
+        co_await group.join();
+    };
+    REQUIRE_THROWS_AS(scheduler.run_task(in_group), std::logic_error);
+    const rota::routine_ptr alone = scheduler.spawn(empty);
+    scheduler.run();
+    REQUIRE(told != nullptr);
+    REQUIRE_THROWS_AS(std::rethrow_exception(alone->error()), std::logic_error);
+    told = nullptr;
+    scheduler.spawn(rota::every(1s, empty));
+    scheduler.advance(1s);
+    REQUIRE(told != nullptr); // and it goes on
+    REQUIRE(scheduler.routine_count() == 1);
+}
+
+TEST_CASE("a task that is empty is refused where it is handed over, and those beside it go") {
+    rota::inline_scheduler scheduler;
+    REQUIRE_THROWS_AS(rota::as_task(rota::task<int>()), std::invalid_argument);
+    REQUIRE_THROWS_AS(scheduler.spawn(rota::task<int>()), std::invalid_argument);
+    REQUIRE_THROWS_AS(rota::with_timeout(1s, rota::task<void>()), std::invalid_argument);
+    REQUIRE_THROWS_AS(rota::when_all(seven(), rota::task<int>()), std::invalid_argument);
+    REQUIRE_THROWS_AS(rota::when_any(rota::task<int>(), seven()), std::invalid_argument);
+    REQUIRE_THROWS_AS(rota::when_settled(rota::task<void>()), std::invalid_argument);
+    REQUIRE_THROWS_AS(rota::under(std::stop_token(), rota::task<void>()), std::invalid_argument);
+    std::vector<rota::task<int>> some;
+    some.push_back(seven());
+    some.emplace_back();
+    REQUIRE_THROWS_AS(rota::when_all(std::move(some)), std::invalid_argument);
+    std::vector<rota::task<int>> more(1);
+    REQUIRE_THROWS_AS(rota::when_any(std::move(more)), std::invalid_argument);
 }

@@ -165,7 +165,7 @@ TEST_CASE("with_taken removes on success and puts back on every kind of failure"
     rota::inline_scheduler scheduler;
     queue q;
     q.add_all({1, 2});
-    enum class how : std::uint8_t { well, says_no, error_value, throws, cancelled };
+    enum class how : std::uint8_t { well, says_no, error_value, throws, cancelled, empty };
     constexpr auto run = [](queue* jobs, how end) -> rota::task<void> {
         switch (end) {
         case how::well:
@@ -192,6 +192,10 @@ TEST_CASE("with_taken removes on success and puts back on every kind of failure"
             (void)co_await jobs->with_taken(
                 1, [](queue::lease&) -> rota::task<void> { co_await rota::sleep_for(1h); });
             break;
+        case how::empty:
+            (void)co_await jobs->with_taken(1,
+                                            [](queue::lease&) -> rota::task<void> { return {}; });
+            break;
         }
     };
     scheduler.run_task(run(&q, how::says_no));
@@ -199,8 +203,9 @@ TEST_CASE("with_taken removes on success and puts back on every kind of failure"
     REQUIRE_THROWS_AS(scheduler.run_task(run(&q, how::throws)), std::runtime_error);
     REQUIRE_THROWS_AS(scheduler.run_task(rota::with_timeout(1s, run(&q, how::cancelled))),
                       rota::timed_out);
+    REQUIRE_THROWS_AS(scheduler.run_task(run(&q, how::empty)), std::logic_error);
     REQUIRE(q.queued() == ints{1, 2});
-    REQUIRE(q.status(1)->failures == 4);
+    REQUIRE(q.status(1)->failures == 5);
     scheduler.run_task(run(&q, how::well));
     REQUIRE(q.queued() == ints{2});
 }

@@ -325,3 +325,18 @@ TEST_CASE("with_task_group with a body that is a function and throws awaits the 
     REQUIRE(log.empty()); // it was stopped before it began
     REQUIRE(scheduler.routine_count() == 0);
 }
+
+TEST_CASE("with_task_group with a body that returns an empty task fails, and awaits the children") {
+    rota::inline_scheduler scheduler;
+    std::string log;
+    constexpr auto parent = [](std::string* out) -> rota::task<void> {
+        const auto body = [out](rota::task_group& group) -> rota::task<void> {
+            group.spawn(note(out, "child", 1h));
+            return {};
+        };
+        co_await rota::with_task_group(body);
+    };
+    REQUIRE_THROWS_AS(scheduler.run_task(parent(&log)), std::logic_error);
+    REQUIRE(log.empty());
+    REQUIRE(scheduler.routine_count() == 0);
+}

@@ -81,6 +81,7 @@ task<Result> await_kept(A body) {
         co_return co_await std::move(body);
     } else if constexpr (awaitable<std::invoke_result_t<A&>>) {
         std::invoke_result_t<A&> begun = std::invoke(body);
+        check_returned(begun);
         if constexpr (std::is_void_v<Result>)
             static_cast<void>(co_await std::move(begun));
         else
@@ -116,13 +117,16 @@ consteval bool check_body() {
 
 /// A task that comes to what `body` does, and keeps it meanwhile; a task is that itself. All that
 /// runs something takes its argument through this: with_timeout, when_all, when_any, under,
-/// task_group::spawn, executor::spawn. Throws std::bad_alloc, having begun nothing.
+/// task_group::spawn, executor::spawn. Throws std::bad_alloc, having begun nothing, and
+/// std::invalid_argument for a task that is empty or was awaited. A function that returns such a
+/// task fails: what this gives throws std::logic_error when it is awaited.
 ///
 /// Pass what is to be awaited, not a name of it: `as_task(c.pop())`, `as_task(std::move(t))`. A
 /// function may be named; it is copied.
 template <task_body A>
 [[nodiscard]] auto as_task(A&& body) -> task<body_result_t<A>> {
     using kept = std::decay_t<A>;
+    detail::check_usable(body);
     if constexpr (!detail::check_body<A>())
         return {};
     else if constexpr (detail::is_task<kept>)
@@ -137,6 +141,7 @@ namespace detail {
 template <task_body A>
 [[nodiscard]] task<void> as_void_task(A&& body) {
     using kept = std::decay_t<A>;
+    check_usable(body);
     if constexpr (!check_body<A>())
         return {};
     else if constexpr (std::same_as<kept, task<void>>)

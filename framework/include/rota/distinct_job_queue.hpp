@@ -191,11 +191,13 @@ public:
             co_return std::nullopt;
         }
         if constexpr (std::is_void_v<result>) {
-            co_await std::invoke(work, jobs);
+            task<void> working = detail::returned(std::invoke(work, jobs));
+            co_await std::move(working);
             jobs.commit();
             co_return std::monostate();
         } else {
-            result outcome = co_await std::invoke(work, jobs);
+            task<result> working = detail::returned(std::invoke(work, jobs));
+            result outcome = co_await std::move(working);
             if (succeeded(outcome)) {
                 jobs.commit();
             } else {

@@ -166,8 +166,6 @@ private:
 template <class T>
 T runtime::block_on_task(task<T> body) {
     refuse_own_thread("block_on()");
-    if (!body.fresh())
-        throw std::invalid_argument("block_on: the task is empty or was awaited");
     start();
     detail::outcome<T> out;
     spawn(detail::capture(std::move(body), &out), {.name = "block_on"})->wait_stopped();

@@ -170,6 +170,7 @@ public:
     void take() { rethrow_if_failed(); }
 };
 
+[[noreturn]] void throw_unusable();
 [[noreturn]] void throw_returned_unusable();
 
 } // namespace detail
@@ -285,12 +286,27 @@ inline task<void> task_promise<void>::get_return_object() noexcept {
     return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
-/// `t`, which a function of the program's has returned. Throws std::logic_error if it cannot be
-/// awaited: that is no reason to end the program.
+/// Looks at what the program hands over to be run. Throws std::invalid_argument for a task that
+/// cannot be awaited: that is no reason to end the program.
+template <class A>
+void check_usable(const A& /*body*/) noexcept {}
 template <class T>
-[[nodiscard]] task<T> returned(task<T> t) {
+void check_usable(const task<T>& t) {
+    if (!t.fresh()) [[unlikely]]
+        throw_unusable();
+}
+
+/// The same for what a function of the program's has returned: std::logic_error.
+template <class A>
+void check_returned(const A& /*begun*/) noexcept {}
+template <class T>
+void check_returned(const task<T>& t) {
     if (!t.fresh()) [[unlikely]]
         throw_returned_unusable();
+}
+template <class T>
+[[nodiscard]] task<T> returned(task<T> t) {
+    check_returned(t);
     return t;
 }
 

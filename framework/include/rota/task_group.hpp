@@ -176,6 +176,7 @@ auto with_task_group(Body body) -> std::invoke_result_t<Body&, task_group&> {
     detail::outcome<result> out;
     try {
         std::invoke_result_t<Body&, task_group&> inner = std::invoke(body, group);
+        detail::check_returned(inner);
         if constexpr (std::is_void_v<result>) {
             co_await inner.under(group.token());
         } else {

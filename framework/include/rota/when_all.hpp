@@ -90,7 +90,10 @@ task<values_of<T>> await_all_of(std::vector<task<T>> children) {
 template <class A>
 std::vector<task<body_result_t<A>>> as_tasks(std::vector<A>&& bodies) {
     if constexpr (is_task<A>) {
-        return std::move(bodies);
+        std::vector<A> tasks = std::move(bodies);
+        for (const A& t : tasks)
+            check_usable(t);
+        return tasks;
     } else {
         std::vector<task<body_result_t<A>>> tasks;
         tasks.reserve(bodies.size());
