@@ -107,6 +107,9 @@ TEST_CASE("a value cannot be sent where no co_yield waits for it") {
     REQUIRE_THROWS_AS(g.send("the value has not been taken"), std::logic_error);
     REQUIRE(g.next() == 1);
     g.send("now");
+    while (g.has_more())
+        (void)g.next();
+    REQUIRE_THROWS_AS(g.send("late"), std::logic_error);
 }
 
 TEST_CASE("has_more does not run past a value that has not been taken") {

@@ -184,10 +184,11 @@ public:
 
     /// Leaves `value` for the body: the co_yield whose value was taken last returns it. A second
     /// value before the body goes on replaces the first. Throws std::logic_error if no value has
-    /// been taken yet or the next one waits already, for then no co_yield is there to return it.
+    /// been taken yet, the next one waits already, or the body has ended, for then no co_yield is
+    /// there to return it.
     template <class U>
     requires(!std::is_void_v<Send>) void send(U&& value) {
-        if (!started_ || body_.promise().has_value()) {
+        if (!started_ || body_.done() || body_.promise().has_value()) {
             throw std::logic_error("generator: nothing waits for a value to be sent");
         }
         body_.promise().send(std::forward<U>(value));
