@@ -151,7 +151,8 @@ bool is_of_one_client(int error) noexcept {
 } // namespace
 
 accepted_socket& accepted_socket::operator=(accepted_socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
+    accepted_socket taken(std::move(other)); // and goes with what was here
+    std::swap(fd_, taken.fd_);
     return *this;
 }
 

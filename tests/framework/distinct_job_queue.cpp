@@ -157,6 +157,16 @@ TEST_CASE("a lease can be split, moved and outlive its queue") {
     REQUIRE(q->in_progress() == ints{3});
     auto moved = std::move(jobs);
     REQUIRE(jobs.empty());
+    auto next = q->try_take_up_to(1);
+    std::swap(next, moved);
+    REQUIRE(q->in_progress() == ints{2, 3});
+    next = std::move(moved); // and gives back what it had
+    REQUIRE(moved.empty());
+    REQUIRE(q->queued() == ints{3});
+    REQUIRE(q->in_progress() == ints{2});
+    next = q->try_take_up_to(1);
+    REQUIRE(q->queued() == ints{2});
+    moved = std::move(next);
     q.reset();
     REQUIRE(moved.front().payload() == "three");
 }

@@ -84,3 +84,15 @@ TEST_CASE("state is guarded across waits, on several workers") {
     rt.join();
     REQUIRE(passed == 2400);
 }
+
+TEST_CASE("a guard that gets another's gives back its own at once") {
+    rota::mutex one;
+    rota::mutex two;
+    auto held = std::move(*one.try_lock());
+    auto next = std::move(*two.try_lock());
+    held = std::move(next);
+    REQUIRE_FALSE(next.owns_lock());
+    REQUIRE(held.owns_lock());
+    REQUIRE(one.try_lock());
+    REQUIRE_FALSE(two.try_lock());
+}

@@ -59,6 +59,21 @@ TEST_CASE("permits are taken, given back, detached and added") {
     REQUIRE(s.available() == 2);
 }
 
+TEST_CASE("a permit that gets another's gives back its own at once") {
+    rota::semaphore s(3);
+    rota::semaphore other(1);
+    auto held = std::move(*s.try_acquire(2));
+    auto next = std::move(*other.try_acquire());
+    held = std::move(next);
+    REQUIRE(next.count() == 0);
+    REQUIRE(held.count() == 1);
+    REQUIRE(s.available() == 3);
+    REQUIRE(other.available() == 0);
+    auto& same = held;
+    held = std::move(same);
+    REQUIRE(other.available() == 0);
+}
+
 TEST_CASE("first come first served, whatever the number") {
     rota::inline_scheduler scheduler;
     rota::semaphore s(1);

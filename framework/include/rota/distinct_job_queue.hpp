@@ -55,9 +55,11 @@ public:
         : store_(std::move(store)), taken_(taken) {}
     job_lease(job_lease&& other) noexcept
         : store_(std::move(other.store_)), taken_(std::exchange(other.taken_, {})) {}
+    /// Puts back what it had.
     job_lease& operator=(job_lease&& other) noexcept {
-        std::swap(store_, other.store_);
-        std::swap(taken_, other.taken_);
+        job_lease taken(std::move(other)); // and goes with what was here
+        std::swap(store_, taken.store_);
+        std::swap(taken_, taken.taken_);
         return *this;
     }
     ~job_lease() { put_back(); }

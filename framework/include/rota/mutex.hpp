@@ -23,8 +23,10 @@ public:
     class [[nodiscard]] guard {
     public:
         guard(guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+        /// Gives back the mutex that it had.
         guard& operator=(guard&& other) noexcept {
-            std::swap(mutex_, other.mutex_);
+            guard taken(std::move(other)); // and goes with what was here
+            std::swap(mutex_, taken.mutex_);
             return *this;
         }
         ~guard() { unlock(); }

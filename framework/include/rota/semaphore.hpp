@@ -26,9 +26,11 @@ public:
         permit(permit&& other) noexcept
             : semaphore_(std::exchange(other.semaphore_, nullptr)),
               count_(std::exchange(other.count_, 0)) {}
+        /// Gives back what it had.
         permit& operator=(permit&& other) noexcept {
-            std::swap(semaphore_, other.semaphore_);
-            std::swap(count_, other.count_);
+            permit taken(std::move(other)); // and goes with what was here
+            std::swap(semaphore_, taken.semaphore_);
+            std::swap(count_, taken.count_);
             return *this;
         }
         ~permit() { release(); }

@@ -11,7 +11,8 @@ public:
     explicit descriptor(int fd = -1) noexcept : fd_(fd) {}
     descriptor(descriptor&& other) noexcept : fd_(other.release()) {}
     descriptor& operator=(descriptor&& other) noexcept {
-        std::swap(fd_, other.fd_);
+        descriptor taken(std::move(other)); // and goes with what was here
+        std::swap(fd_, taken.fd_);
         return *this;
     }
     ~descriptor();
