@@ -199,6 +199,7 @@ routine_ptr executor::spawn_task(task<void> body, assignment place, spawn_option
 }
 
 routine_ptr executor::start(routine_ptr r, assignment place) {
+    check_open();
     place.worker_ = nullptr; // the routine gives the place back when it stops
     registry_.add(*routine_ptr(r).release());
     r->home().post(*r);

@@ -241,9 +241,22 @@ void runtime::join() {
     registry_.wait_empty();
 }
 
-void runtime::refuse_own_thread(const char* what) const {
+bool runtime::is_own_worker() const {
     const worker* const here = worker::current();
-    if (here != nullptr && worker_at(here->index()) == here) {
+    return here != nullptr && worker_at(here->index()) == here;
+}
+
+bool runtime::is_helper() const noexcept {
+    return blocking_.is_own_thread() || watch_->is_own_thread();
+}
+
+void runtime::check_open() const {
+    if (stopped_ && !is_own_worker() && !is_helper()) [[unlikely]]
+        throw std::logic_error("runtime: spawn() after stop()");
+}
+
+void runtime::refuse_own_thread(const char* what) const {
+    if (is_own_worker()) {
         throw std::logic_error(std::string("rota: ") + what +
                                " would wait for the worker whose thread it is called on");
     }
@@ -251,7 +264,7 @@ void runtime::refuse_own_thread(const char* what) const {
 
 void runtime::refuse_any_own_thread(const char* what) const {
     refuse_own_thread(what);
-    if (blocking_.is_own_thread() || watch_->is_own_thread()) {
+    if (is_helper()) {
         throw std::logic_error(std::string("rota: ") + what +
                                " would wait for the thread that it is called on");
     }

@@ -209,6 +209,35 @@ TEST_CASE("routines that spawn while the runtime stops are stopped as well") {
     REQUIRE(rt.routine_count() == 0);
 }
 
+TEST_CASE("a thread of the program's that spawns and spawns does not keep it from stopping") {
+    rota::runtime rt({.workers = 1});
+    rt.start();
+    std::atomic<int> begun = 0;
+    std::atomic<bool> stopped = false;
+    std::atomic<bool> taken_late = false;
+    const auto spawn_on = [&](rota::worker* on) {
+        try {
+            while (!taken_late) {
+                const bool late = stopped;
+                (void)rt.spawn(rota::sleep_for(1h), {.on = on});
+                if (late)
+                    taken_late = true;
+                ++begun;
+                begun.notify_one();
+            }
+        } catch (const std::logic_error&) {
+        }
+    };
+    {
+        const std::jthread anywhere([&] { spawn_on(nullptr); });
+        const std::jthread somewhere([&] { spawn_on(rt.worker_at(0)); });
+        begun.wait(0);
+        rt.stop();
+        stopped = true;
+    }
+    REQUIRE_FALSE(taken_late);
+}
+
 TEST_CASE("a runtime that was never started, and one that has been stopped") {
     std::atomic<int> n = 0;
     {

@@ -113,8 +113,8 @@ public:
     /// Starts a routine with `body`: a task, another wait, or a function (see task_body). A
     /// function is kept until the routine has ended, so a lambda may capture; what it refers to has
     /// to live as long. The body's result is dropped. The routine is ready at once, and runs when
-    /// its worker gets to it. Throws std::invalid_argument for a task that is empty or was awaited.
-    /// Any thread.
+    /// its worker gets to it. Throws std::invalid_argument for a task that is empty or was awaited,
+    /// std::logic_error where a runtime that stops takes no more (see runtime::stop()). Any thread.
     template <task_body A>
     routine_ptr spawn(A&& body, spawn_options options = {}) {
         return spawn_task(detail::as_void_task(std::forward<A>(body)), std::move(options));
@@ -151,6 +151,9 @@ public:
 protected:
     explicit executor(error_handler on_error);
     virtual ~executor() = default;
+
+    /// Throws std::logic_error if it takes no new routine from the calling thread.
+    virtual void check_open() const {}
 
     routine_registry registry_;
 

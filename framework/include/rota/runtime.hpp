@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -82,8 +83,10 @@ public:
     void join();
     /// Asks every routine to stop, waits for all of them, ends the threads and joins them. Routines
     /// that it has no threads for, if no thread can be created, run on the calling thread, so that
-    /// they can finish. Idempotent. Throws std::logic_error on a thread of its own: in a routine,
-    /// or whatever else a worker of it runs, in work for blocking(), in on_stall and on_tick.
+    /// they can finish. What its own threads spawn meanwhile is asked to stop at once, and waited
+    /// for; on others spawn() throws std::logic_error then. Idempotent. Throws std::logic_error on
+    /// a thread of its own: in a routine, or whatever else a worker of it runs, in work for
+    /// blocking(), in on_stall and on_tick.
     void stop();
 
     /// Runs `body`, a task, another wait, or a function (see task_body), as a routine, waits for
@@ -134,6 +137,9 @@ private:
     template <class T>
     T block_on_task(task<T> body);
 
+    void check_open() const override;
+    [[nodiscard]] bool is_own_worker() const;
+    [[nodiscard]] bool is_helper() const noexcept;
     [[nodiscard]] std::unique_ptr<stall_watch> make_watch();
     [[nodiscard]] bool scale();
     void add_worker();
@@ -160,7 +166,7 @@ private:
     std::vector<std::size_t> active_; // sorted
     least_loaded_scheduler scheduler_;
     bool running_ = false;
-    bool stopped_ = false;
+    std::atomic<bool> stopped_ = false; // read without it, too
 };
 
 template <class T>
