@@ -323,7 +323,8 @@ void connection::settle(request_stream& one) {
     }
     if (!one.answered() || one.content().ended() || one.busy())
         return;
-    // RFC 9113 section 8.1: the client may stop sending what nobody reads.
+    // RFC 9113 section 8.1: the client may stop sending what nobody reads. Not before there was
+    // time to read the answer: some clients lose it then.
     if (one.content().too_much_to_drop())
         engine_.reset(one.id(), error_code::no_error);
     else if (!one.drop_until)

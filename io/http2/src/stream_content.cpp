@@ -75,7 +75,7 @@ void stream_content::arrive(std::string_view piece) {
     }
     dropped_ += piece.size();
     // Beyond the bound the window of the stream stays shut.
-    if (dropped_ <= limits_.drain_bytes_max)
+    if (dropped_ <= limits_.linger_bytes_max)
         open_windows(piece.size());
     else
         engine_.consumed(piece.size());
@@ -98,16 +98,14 @@ void stream_content::drop_rest() {
     const std::size_t size = arrived_.size();
     arrived_.clear();
     dropped_ += size;
-    if (dropped_ <= limits_.drain_bytes_max)
+    if (dropped_ <= limits_.linger_bytes_max)
         open_windows(size);
     else if (size > 0)
         engine_.consumed(size);
 }
 
 bool stream_content::too_much_to_drop() const noexcept {
-    if (dropped_ > limits_.drain_bytes_max || continue_owed())
-        return true;
-    return length() && *length() > received_ + limits_.drain_bytes_max;
+    return dropped_ > limits_.linger_bytes_max || continue_owed();
 }
 
 bool stream_content::continue_owed() const noexcept {

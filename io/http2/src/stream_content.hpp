@@ -65,7 +65,7 @@ public:
 
     /// The client has said its last.
     [[nodiscard]] bool ended() const noexcept { return ended_; }
-    /// More is to come than would be dropped for the client's sake.
+    /// More has come than is dropped for the client's sake, or it waits to be told to send.
     [[nodiscard]] bool too_much_to_drop() const noexcept;
     /// The answer has begun: it is too late for "100 Continue".
     void stop_inviting() noexcept { too_late_ = true; }

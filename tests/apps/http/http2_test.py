@@ -131,6 +131,22 @@ def test_tls(program, options):
             equal(client.selected_alpn_protocol(), "http/1.1", "switched off")
 
 
+def test_early_answers(program, options):
+    """curl reads what is said before it has sent all, and does not take a reset for it."""
+    content = bytes(200_000)
+    with Https(program, "--max-body", "100000", *options) as server:
+        for base, how in ((url(server, ""), ("--http2-prior-knowledge",)),
+                          (f"https://localhost:{server.tls_port}", ("--cacert", MADE.ca))):
+            for path, status in (("/echo", b"413"), ("/plaintext", b"405")):
+                for sends in (("--data-binary", "@-"), ("-X", "POST", "-T", "-")):
+                    for _ in range(10):
+                        said = subprocess.run(
+                            ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_version} %{http_code}",
+                             *how, *sends, base + path],
+                            input=content, capture_output=True, timeout=PATIENCE_S, check=False)
+                        equal(said.stdout, b"2 " + status, f"{path} {sends} {said.stderr}")
+
+
 def test_preface(program, options):
     """However it is cut; and nothing else is taken for it."""
     with RotaHttp(program, *options) as server:

@@ -145,5 +145,63 @@ TEST_CASE("http2: a client is not blamed for content that it may not send") {
     CHECK(c.answers[103].get(":status") == "408");
 }
 
+router ignoring() {
+    router r;
+    r.get("/", [] { return response::text("here"); });
+    r.post("/ignored", [] { return response::text("enough"); });
+    return r;
+}
+
+TEST_CASE("http2: content that nobody reads is dropped for a while, then its stream is reset") {
+    server_limits limits;
+    limits.linger_bytes_max = 200'000;
+    http2_client c(ignoring(), limits);
+    c.ask(1, asking("POST", "/ignored"), false);
+    CHECK(c.answers[1].content == "enough");
+    CHECK(c.answers[1].reset == ~0U);
+    c.content(1, std::string(1'000, 'x'), true);
+    CHECK(c.answers[1].reset == ~0U);
+    c.ask(3, asking("POST", "/ignored", {{"content-length", "1000000"}}), false);
+    std::size_t sent = 0;
+    for (; sent + 16'000 <= limits.linger_bytes_max; sent += 16'000) {
+        CHECK(c.answers[3].reset == ~0U);
+        REQUIRE(65'535 + c.windows[3] >= sent + 16'000); // it may be sent
+        c.content(3, std::string(16'000, 'x'));
+    }
+    CHECK(c.answers[3].reset == ~0U);
+    c.content(3, std::string(16'000, 'x'));
+    CHECK(c.answers[3].reset == 0);
+    c.ask(5, asking("POST", "/ignored", {{"expect", "100-continue"}}), false);
+    CHECK(c.answers[5].reset == 0);
+    c.ask(7, asking("POST", "/ignored"), false);
+    c.advance(6s);
+    CHECK(c.answers[7].reset == 0);
+    CHECK(c.goaway() == -1);
+}
+
+TEST_CASE("http2: streams whose content nobody reads count as open, and keep nothing") {
+    server_limits limits;
+    limits.http2.streams_max = 4;
+    http2_client c(ignoring(), limits);
+    const auto before = c.windows[0];
+    std::size_t sent = 0;
+    for (std::uint32_t id = 1; id < 9; id += 2)
+        c.ask(id, asking("POST", "/ignored"), false);
+    for (int round = 0; round < 40; ++round) {
+        for (std::uint32_t id = 1; id < 9; id += 2) {
+            c.content(id, std::string(16'000, 'x'));
+            sent += 16'000;
+        }
+    }
+    CHECK(c.windows[0] - before + 1'048'576 > sent); // of the connection's window
+    c.ask(9, asking("GET", "/"));
+    CHECK(c.answers[9].reset == 7); // REFUSED_STREAM
+    c.advance(6s);
+    CHECK(c.answers[1].reset == 0);
+    c.ask(11, asking("GET", "/"));
+    CHECK(c.answers[11].get(":status") == "200");
+    CHECK(c.goaway() == -1);
+}
+
 } // namespace
 } // namespace rota::http

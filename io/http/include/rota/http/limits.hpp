@@ -81,11 +81,12 @@ struct server_limits {
     /// Requests answered on one connection before it is closed. 0: any number.
     std::uint64_t requests_per_connection_max = 0;
     /// A body that the handler left unread is read and thrown away up to here to keep the
-    /// connection; else it closes.
+    /// connection; else it closes. HTTP/1.1: over HTTP/2 as behind an error, below.
     std::uint64_t drain_bytes_max = 65'536;
     /// After an error answer input is thrown away for this long, and this much, so that a client
     /// which is still sending can read the answer before it sees a reset (RFC 9112 section 9.6).
-    /// While the server drains only until nothing has come for half a second.
+    /// While the server drains only until nothing has come for half a second. Over HTTP/2 content
+    /// behind any answer; then its stream is reset.
     milliseconds linger_timeout{5'000};
     std::uint64_t linger_bytes_max = 67'108'864;
     /// Answers to pipelined requests are gathered up to here before they are handed to the stream.
