@@ -81,6 +81,11 @@ TEST_CASE("jobs go back to their places when the work fails") {
         CHECK_THROWS_AS(b.wait(b.q.with_taken(2, failing)), std::runtime_error);
         why = "no route: ??";
     }
+    SECTION("by a task that is empty") {
+        const auto nothing = [](const taken&) -> task<void> { return {}; };
+        CHECK_THROWS_AS(b.wait(b.q.with_taken(2, nothing)), std::logic_error);
+        why = "rota: a function has returned a task that is empty or was awaited";
+    }
     SECTION("by saying false") {
         const auto done = b.wait(b.q.with_taken(2, [](const taken&) { return false; }));
         REQUIRE(done);
