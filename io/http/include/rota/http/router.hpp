@@ -85,8 +85,9 @@ class route_tree;
 /// parameter "*": the rest, which may be empty). Text wins over a parameter and a parameter over a
 /// wildcard, segment by segment from the left; if what won does not have the method, the others are
 /// tried. Paths are compared after percent-decoding, but an encoded slash separates nothing. "/a"
-/// and "/a/" are two paths. A pattern is written decoded, and has neither "?" nor "#" nor the
-/// segments "." and "..", which clients take out of a path.
+/// and "/a/" are two paths. A pattern is written decoded: "/a b" for "/a%20b". It has neither "?"
+/// nor "#" nor "%" and two hexadecimal digits, which are no decoded text, nor the segments "." and
+/// "..", which clients take out of a path.
 ///
 /// HEAD is served by the GET handler if there is none of its own (the content is left out), OPTIONS
 /// is answered with Allow unless it is registered, another method of a known path gives 405 with
