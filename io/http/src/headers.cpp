@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 
 #include <rota/http/detail/syntax.hpp>
@@ -10,6 +11,24 @@ namespace rota::http {
 namespace {
 
 using syntax::iequals;
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) noexcept {
+    return std::ranges::any_of(names, [name](auto other) { return iequals(name, other); });
+}
+
+/// Whether it is no list: there may be one of it in an answer.
+bool has_one_value(std::string_view name) noexcept {
+    static constexpr std::array<std::string_view, 11> names{
+        "age",     "content-location", "content-range", "content-type", "date",  "etag",
+        "expires", "last-modified",    "location",      "retry-after",  "server"};
+    return is_one_of(name, names);
+}
+
+/// Whether it says something only in a request, or nothing anywhere.
+bool is_left_out(std::string_view name) noexcept {
+    static constexpr std::array<std::string_view, 2> names{"proxy-connection", "te"};
+    return is_one_of(name, names);
+}
 
 /// Throws if a field of this name and value must not go out.
 void check_field(std::string_view name, std::string_view value) {
@@ -22,12 +41,8 @@ void check_field(std::string_view name, std::string_view value) {
     }
     static constexpr std::array<std::string_view, 4> reserved{"content-length", "transfer-encoding",
                                                               "connection", "keep-alive"};
-    for (std::string_view other : reserved) {
-        if (iequals(name, other)) {
-            throw std::invalid_argument("header field " + std::string(name) +
-                                        " is set by the server");
-        }
-    }
+    if (is_one_of(name, reserved))
+        throw std::invalid_argument("header field " + std::string(name) + " is set by the server");
 }
 
 } // namespace
@@ -83,12 +98,20 @@ void headers::note(std::string_view name, bool there) noexcept {
 void headers::add(std::string_view name, std::string_view value) {
     value = syntax::trim(value);
     check_field(name, value);
-    append_checked(name, value);
+    if (has_one_value(name))
+        put_checked(name, value);
+    else if (!is_left_out(name))
+        append_checked(name, value);
 }
 
 void headers::set(std::string_view name, std::string_view value) {
     value = syntax::trim(value);
     check_field(name, value); // nothing changes if it throws
+    if (!is_left_out(name))
+        put_checked(name, value);
+}
+
+void headers::put_checked(std::string_view name, std::string_view value) {
     if (!locate(name)) {
         append_checked(name, value);
         return;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include <rota/http/cookie.hpp>
+#include <rota/http/detail/syntax.hpp>
+#include <rota/http/percent.hpp>
 
 namespace rota::http {
 namespace {
@@ -13,6 +15,19 @@ std::int16_t checked_status(int status) {
         throw std::invalid_argument("a response status is between 200 and 599");
     }
     return static_cast<std::int16_t>(status);
+}
+
+/// An empty one is none: it is not in the grammar.
+void add_type(headers& to, std::string_view content_type) {
+    if (!syntax::trim(content_type).empty())
+        to.add("Content-Type", content_type);
+}
+
+/// `text` as a reference (RFC 3986 section 4.1): what may not stand in one is percent-encoded.
+std::string as_reference(std::string_view text) {
+    if (syntax::has_control(text))
+        throw std::invalid_argument("a control character in the location of a redirection");
+    return percent_encoded(syntax::trim(text), "%:/?#[]@!$&'()*+,;=");
 }
 
 } // namespace
@@ -45,7 +60,7 @@ response response::json(std::string body) {
 
 response response::with_body(std::string body, std::string_view content_type) {
     response answer;
-    answer.headers_.add("Content-Type", content_type);
+    add_type(answer.headers_, content_type);
     answer.owned_ = std::move(body);
     answer.kind_ = kind::owned;
     return answer;
@@ -60,7 +75,7 @@ response response::fixed(literal body, literal content_type) {
 
 response response::shared(shared_body body, std::string_view content_type) {
     response answer;
-    answer.headers_.add("Content-Type", content_type);
+    add_type(answer.headers_, content_type);
     answer.rare_ = std::make_unique<rare>();
     answer.fixed_ = body.view();
     answer.rare_->bytes = std::move(body);
@@ -72,7 +87,7 @@ response response::stream(body_producer producer, std::string_view content_type)
     if (!producer)
         throw std::invalid_argument("a streaming response needs a producer");
     response answer;
-    answer.headers_.add("Content-Type", content_type);
+    add_type(answer.headers_, content_type);
     answer.producer_ = std::move(producer);
     answer.kind_ = kind::streamed;
     return answer;
@@ -91,7 +106,7 @@ response response::file(io::file_slice content, std::string_view content_type) {
     if (!content.file || content.offset > size || content.size > size - content.offset)
         throw std::invalid_argument("an answer of a file is a part of one");
     response answer;
-    answer.headers_.add("Content-Type", content_type);
+    add_type(answer.headers_, content_type);
     answer.length_ = content.size;
     answer.length_known_ = true;
     answer.rare_ = std::make_unique<rare>();
@@ -145,7 +160,7 @@ response response::redirect(std::string_view location, int status) {
     if (status < 300 || status > 399)
         throw std::invalid_argument("a redirection has a status between 300 and 399");
     response answer(status);
-    answer.headers_.add("Location", location);
+    answer.headers_.add("Location", as_reference(location));
     return answer;
 }
 

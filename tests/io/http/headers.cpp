@@ -81,6 +81,29 @@ TEST_CASE("nothing can be smuggled into a response") {
     CHECK(fields.find("X") == "t\tab \xc3\xa9");
 }
 
+TEST_CASE("a field that has one value is there once, however it is added") {
+    headers h;
+    h.append_trusted_type("text/plain");
+    h.add("Vary", "a");
+    h.add("content-type", "text/csv");
+    h.add("Vary", "b");
+    CHECK(h.wire() == "Vary: a\r\ncontent-type: text/csv\r\nVary: b\r\n");
+    h.add("Date", "now");
+    h.add("Date", "then");
+    CHECK(h.find("date") == "then");
+    CHECK(h.has_date());
+    CHECK(h.remove("Date"));
+    CHECK_FALSE(h.find("date"));
+}
+
+TEST_CASE("fields that say nothing in an answer are left out") {
+    headers h;
+    h.add("TE", "trailers");
+    h.set("Proxy-Connection", "keep-alive");
+    CHECK(h.empty());
+    CHECK_THROWS_AS(h.add("TE", "a\r\nb"), std::invalid_argument);
+}
+
 TEST_CASE("a Date of one's own is noticed") {
     headers fields;
     CHECK_FALSE(fields.has_date());

@@ -22,6 +22,11 @@ TEST_CASE("responses say what they hold") {
     CHECK(response::fixed("x", "image/x").headers().find("content-type") == "image/x");
     CHECK(response::redirect("/there").status() == 302);
     CHECK(response::redirect("/there", 307).headers().find("location") == "/there");
+    CHECK(response::redirect("http://a/b c?d=%20&e#f\\\xc3\xa4").headers().find("location") ==
+          "http://a/b%20c?d=%20&e#f%5C%C3%A4");
+    CHECK(response::redirect("http://[::1]:80/~a;b='(c)*+,!$@").headers().find("location") ==
+          "http://[::1]:80/~a;b='(c)*+,!$@");
+    CHECK(response::with_body("x", " ").headers().empty());
     CHECK(response(404).length() == 0);
 
     const auto producer = [](body_writer&) -> task<void> { co_return; };

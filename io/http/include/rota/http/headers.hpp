@@ -18,10 +18,12 @@ namespace rota::http {
 /// NUL), throws std::invalid_argument: nothing that a client sent can be turned into a field or a
 /// response of its own. The fields that say where a message ends and what becomes of the connection
 /// (Content-Length, Transfer-Encoding, Connection, Keep-Alive) are the server's and throw too;
-/// Connection is decided by response::close(). Small sets of fields need no allocation.
+/// Connection is decided by response::close(). TE and Proxy-Connection, which say nothing in an
+/// answer, are left out. Small sets of fields need no allocation.
 class headers {
 public:
-    /// Adds a field, also if there is one of that name (Set-Cookie).
+    /// Adds a field, also if there is one of that name (Set-Cookie). As set() for a field that has
+    /// one value, such as Content-Type: two of it are malformed (RFC 9110 section 5.3).
     void add(std::string_view name, std::string_view value);
     /// Replaces every field of that name.
     void set(std::string_view name, std::string_view value);
@@ -56,6 +58,7 @@ private:
         return at;
     }
     void append_checked(std::string_view name, std::string_view value);
+    void put_checked(std::string_view name, std::string_view value);
     void note(std::string_view name, bool there) noexcept;
 
     struct position {

@@ -36,13 +36,13 @@ using connection_taker = std::move_only_function<task<void>(takeover&)>;
 /// What a handler answers. A value that moves; used by one thread at a time.
 ///
 /// The server adds Date, Content-Length or Transfer-Encoding, and Connection. Its content is sent
-/// neither for HEAD nor with a status that has none (204, 304).
+/// neither for HEAD nor with a status that has none (204, 205, 304).
 class response {
 public:
     /// An empty answer. Throws std::invalid_argument for a status outside 200..599.
     explicit response(int status = 200);
 
-    /// Content that the response owns.
+    /// Content that the response owns. Without a content type, here and below, there is no field.
     static response text(std::string body);
     static response html(std::string body);
     static response json(std::string body);
@@ -74,7 +74,8 @@ public:
     /// The answer to CONNECT (router::connect()): "200 OK" and the fields of this response, then
     /// the connection is `taker`'s until that ends. As for upgrade(), its status stays.
     static response tunnel(connection_taker taker);
-    /// Throws std::invalid_argument for a status outside 300..399, and as headers::add() does.
+    /// What may not stand in a reference, as a space, is percent-encoded in `location`. Throws
+    /// std::invalid_argument for a status outside 300..399, and as headers::add() does.
     static response redirect(std::string_view location, int status = 302);
 
     [[nodiscard]] int status() const noexcept { return status_; }
