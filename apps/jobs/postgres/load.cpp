@@ -39,6 +39,13 @@ void postgres_load::take(const std::vector<postgres_result>& results) {
         takers_[i](results.at(i));
 }
 
+bool postgres_load::missed_a_queue() const {
+    return std::ranges::any_of(locked_, [this](const auto& each) {
+        const queue_row* const queue = rows_.queue_named(each.first);
+        return queue != nullptr && queue->number != each.second;
+    });
+}
+
 void postgres_load::ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what,
                                     time_ms now) {
     const auto send = [&](const sql::prepared& statement, const auto& bind) {
@@ -102,7 +109,8 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
 
 /// What others have in hand is left to the next slice. Additions are counted when they are there:
 /// those that have been are waited for, and seen when jobs are counted last; those that are to come
-/// have to wait, and to try again if the queue is gone.
+/// have to wait, and to try again if the queue is gone. They may hold keys that will have to be
+/// deleted: those are waited for before.
 void postgres_load::ask_for_removed(const std::string& name) {
     const auto send = [&](const sql::prepared& statement) {
         postgres_values values;
@@ -114,12 +122,18 @@ void postgres_load::ask_for_removed(const std::string& name) {
         rows_.load_jobs(r, nullptr);
         slice_ = r.rows();
     });
+    send(sql::lock_keys_of);
+    take_nothing();
     send(sql::lock_counts_of);
-    takers_.emplace_back([this](const postgres_result& r) { counts_ = r.rows(); });
+    takers_.emplace_back([this](const postgres_result& r) {
+        for (int i = 0; i < r.rows(); ++i)
+            shards_.push_back(r.integer(i, 0));
+    });
     send(sql::count_slice);
     takers_.emplace_back([this](const postgres_result& r) {
-        if (r.integer(0, 0) == slice_ && r.integer(0, 1) == counts_) // so all counts are locked
-            rows_.allow_removal();
+        const auto counts = static_cast<std::int64_t>(shards_.size());
+        if (r.integer(0, 0) == slice_ && r.integer(0, 1) == counts) // so all counts are locked
+            rows_.allow_removal(std::move(shards_));
     });
 }
 
@@ -155,20 +169,18 @@ void postgres_load::ask_for_list(const std::string& name, const list_request& wh
 
 /// Those of a state may be fewer than a step removes: then those of the next follow.
 void postgres_load::ask_for_purged(const std::string& name, const purge_progress& at) {
-    for (const job_state state : {job_state::queued, job_state::delayed, job_state::dead}) {
-        if (state < at.state)
-            continue;
-        const position after = state == at.state ? at.after : position{};
-        const std::uint64_t before = at.before == 0 ? std::uint64_t{INT64_MAX} : at.before;
-        over_.send(sql::lock_purged.name, postgres_values()
-                                              .add(std::string_view(name))
-                                              .add(static_cast<std::int64_t>(state))
-                                              .add(std::int64_t{after.rank})
-                                              .add(after.id)
-                                              .add(before)
-                                              .add(std::uint64_t{purged_at_once}));
-        take_jobs();
-    }
+    const position dead = at.state == job_state::dead ? at.after : position{};
+    over_.send(sql::lock_purged.name,
+               postgres_values()
+                   .add(std::string_view(name))
+                   .add(static_cast<std::int64_t>(at.state))
+                   .add(std::int64_t{at.after.rank})
+                   .add(at.after.id)
+                   .add(at.before == 0 ? std::uint64_t{INT64_MAX} : at.before)
+                   .add(std::uint64_t{purged_at_once})
+                   .add(std::int64_t{dead.rank})
+                   .add(dead.id));
+    take_jobs();
 }
 
 void postgres_load::ask_for_dead(const std::string& name, const dead_request& what, time_ms now) {
@@ -246,7 +258,9 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
     for (const auto& [name, what] : needs.queues) {
         if (what.settings || (!what.digests.empty() && in_turns.contains(name))) {
             over_.send(sql::lock_queue.name, postgres_values().add(std::string_view(name)));
-            take_nothing();
+            takers_.emplace_back([this, &name](const postgres_result& r) {
+                locked_[name] = r.rows() == 0 ? 0 : static_cast<std::uint64_t>(r.integer(0, 0));
+            });
         }
     }
     for (const auto& [name, what] : needs.queues)

@@ -30,6 +30,9 @@ public:
 
     [[nodiscard]] postgres_table& rows() noexcept { return rows_; }
     [[nodiscard]] bool due() const noexcept { return due_; }
+    /// True if a queue has been removed, and made again, while its row was waited for: it is not
+    /// locked then.
+    [[nodiscard]] bool missed_a_queue() const;
 
 private:
     void ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what,
@@ -47,9 +50,10 @@ private:
     postgres_connection& over_;
     postgres_table rows_;
     bool due_ = false;
+    std::map<std::string, std::uint64_t> locked_; // the numbers of queues, 0: it was not there
     // Jobs, and rows of counts, of a queue to be removed that are in hand.
     std::int64_t slice_ = 0;
-    std::int64_t counts_ = 0;
+    std::vector<std::int64_t> shards_;
     std::vector<std::function<void(const postgres_result&)>> takers_; // one for each statement
 };
 

@@ -114,6 +114,8 @@ postgres_session::attempt(const step_line* steps, const postgres_needs* needs, b
     loaded.take(results);
     if (loaded.due())
         co_return verdict::end_due;
+    if (loaded.missed_a_queue())
+        co_return verdict::conflict;
     missing_ = missing(*needs, loaded.rows());
     if (!missing_.empty())
         co_return verdict::make_queues;
@@ -130,6 +132,7 @@ postgres_session::attempt(const step_line* steps, const postgres_needs* needs, b
     const verdict result = co_await commit(&loaded.rows(), needs->now, &committing_);
     if (result == verdict::done) {
         new_tokens_ += loaded.rows().tokens_added();
+        without_queue_ = loaded.rows().erased_queues();
         tell_(rules.take_changes());
     }
     co_return result;
@@ -220,6 +223,7 @@ rota::task<void> postgres_session::run_all(const step_line* steps) {
         }
     }
     try {
+        co_await drop_tokens();
         co_await trim_tokens(needs.now);
     } catch (...) { // what has been done stays so whatever becomes of this
         over_.close();
@@ -321,35 +325,43 @@ rota::task<bool> postgres_session::make_queue(std::string name, bool may_drop) {
     const std::vector<postgres_result> counted = co_await over_.flush();
     require_ok(counted);
     bool room = counted.at(2).integer(0, 0) < static_cast<std::int64_t>(limits_.queues_max);
+    std::optional<std::int64_t> dropped;
     if (!room && may_drop) {
-        room = co_await drop_unused_queue();
+        dropped = co_await drop_unused_queue();
+        room = dropped.has_value();
     }
     if (room)
         over_.send(sql::make_queue.name, postgres_values().add(std::string_view(name)));
     over_.send(sql::commit.name);
     const std::vector<postgres_result> ended = co_await over_.sync();
     require_ok(ended);
+    if (dropped)
+        without_queue_.push_back(*dropped);
+    co_await drop_tokens();
     co_return room;
 }
 
-/// One without jobs and settings. A job that is added to it meanwhile is counted in rows which
-/// refer to the queue, so either this waits and sees the job, or the adding is run again.
-rota::task<bool> postgres_session::drop_unused_queue() {
+/// One without jobs and settings; its number. A job that is added to it meanwhile is counted in
+/// rows which refer to the queue, so either this waits and sees the job, or the adding is run
+/// again.
+rota::task<std::optional<std::int64_t>> postgres_session::drop_unused_queue() {
     over_.send(sql::lock_unused.name);
     const std::vector<postgres_result> found = co_await over_.flush();
     require_ok(found);
     if (found.at(0).rows() == 0)
-        co_return false;
+        co_return std::nullopt;
     const std::int64_t number = found.at(0).integer(0, 0);
     over_.send(sql::lock_counts.name, postgres_values().add(number));
     over_.send(sql::still_unused.name, postgres_values().add(number));
     const std::vector<postgres_result> looked = co_await over_.flush();
     require_ok(looked);
     if (looked.at(1).rows() == 0)
-        co_return false;
-    for (const sql::prepared* each : {&sql::drop_tokens, &sql::drop_counts, &sql::drop_queue})
-        over_.send(each->name, postgres_values().add(number));
-    co_return true;
+        co_return std::nullopt;
+    std::vector<std::int64_t> shards;
+    for (int i = 0; i < looked.at(0).rows(); ++i)
+        shards.push_back(looked.at(0).integer(i, 0));
+    drop_queue(over_, number, shards);
+    co_return number;
 }
 
 // --- Tokens ---
@@ -364,6 +376,14 @@ rota::task<void> postgres_session::plan_anew() {
     plan_at_ = self.home().now() + plans_last;
     over_.send_text("DISCARD PLANS");
     (void)co_await over_.sync(); // not every engine knows it
+}
+
+/// Those of queues that are gone. What is left if that fails is trimmed when its time is over.
+rota::task<void> postgres_session::drop_tokens() {
+    for (const std::int64_t number : std::exchange(without_queue_, {})) {
+        over_.send(sql::drop_tokens.name, postgres_values().add(number));
+        (void)co_await over_.sync();
+    }
 }
 
 /// Now and then, beside an addition.

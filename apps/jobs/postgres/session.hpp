@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -72,7 +73,8 @@ private:
     [[nodiscard]] bool crowded(const postgres_needs& needs, const postgres_table& rows);
     rota::task<std::size_t> end_some(time_ms now);
     rota::task<bool> make_queue(std::string name, bool may_drop);
-    rota::task<bool> drop_unused_queue();
+    rota::task<std::optional<std::int64_t>> drop_unused_queue();
+    rota::task<void> drop_tokens();
     rota::task<void> trim_tokens(time_ms now);
     rota::task<void> plan_anew();
 
@@ -88,6 +90,7 @@ private:
     bool committing_ = false;          // the server has been asked to
     std::chrono::steady_clock::time_point until_{};   // the steps are to be answered
     std::size_t new_tokens_ = 0;                      // of the transactions just done
+    std::vector<std::int64_t> without_queue_;         // whose tokens are to be dropped
     std::chrono::steady_clock::time_point plan_at_{}; // anew, at the earliest
     int planned_for_ = 0;                             // how often plans have been used
 };

@@ -6,11 +6,19 @@
 // Every statement of the store. Only SQL that distributed engines with the same protocol take, too:
 // no functions of our own, no advisory locks, no table changed twice in one statement.
 //
-// Transactions wait for rows in one order only, so that they do not wait for each other: queues,
-// then jobs (of queues by name, then by id), then new keys by digest, then tokens, then keys that
-// are there by the ids of their jobs, then counts. A look for work waits for nothing: SKIP LOCKED.
-// So what may be taken is locked only by what changes it, else it would be passed over. Where the
-// order cannot be kept the server finds out, and the transaction is run again.
+// Transactions wait for rows in one order only, so that they do not wait for each other in a
+// circle:
+// 1. queues, by name. What refers to a queue is not locked out: a new row of counts looks at its
+//    queue's last. One that is removed goes when nothing else is left to be waited for;
+// 2. jobs: of queues by name, then by rank and id, which never change, whatever their states;
+// 3. new keys, then tokens, then keys that are there. Keys by digest, in one statement: that is the
+//    order of their index, too, so it is kept whichever side of a join the server goes along;
+// 4. counts, by the numbers of their queues, then by shard.
+// Tokens of a queue that is gone are dropped after its transaction: an addition that waits for the
+// counts may hold them. What looks for work, for what is due, or for a slice to remove waits for
+// nothing: SKIP LOCKED. So what may be taken is locked only by what changes it, else it would be
+// passed over. One step cannot keep the order: an addition that ends a lease frees a key before it
+// adds others. There the server finds out, and the transaction is run again.
 
 namespace jobs {
 namespace sql {
@@ -94,12 +102,12 @@ const prepared queues_counted{"queues_counted",
 const prepared queues_page{"queues_page",
                            COUNTED_QUEUES PAGE_OF_QUEUES COUNTS_OF_THEM QUEUE_GROUPS};
 const prepared lock_queue{"lock_queue",
-                          "SELECT number FROM rota_queues WHERE name = $1::text FOR UPDATE"};
+                          "SELECT number FROM rota_queues WHERE name = $1::text FOR NO KEY UPDATE"};
 const prepared new_ids{"new_ids", "SELECT nextval('rota_job_ids') "
                                   "FROM generate_series(1, $1::bigint)"};
 const prepared lock_over{"lock_over",
                          "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " HOLDS("$2::bytea[]")
-                             OVER_AT("$3::bigint") " ORDER BY j.id FOR UPDATE OF j"};
+                             OVER_AT("$3::bigint") " ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared find_digests{"find_digests", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " HOLDS(
                                                 "$2::bytea[]") NOT_OVER_AT("$3::bigint")};
 // Those with ids $2, and those with leases $3 that an earlier version has made.
@@ -107,7 +115,7 @@ const prepared lock_leases{"lock_leases",
                            "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                            " AND j.id = ANY($2::bigint[] || ARRAY(SELECT o.id FROM rota_jobs o "
                            "WHERE o.token = ANY($3::bytea[]) AND octet_length(o.token) = 32)) "
-                           "AND j.state = 2 ORDER BY j.id FOR UPDATE OF j"};
+                           "AND j.state = 2 ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared lock_id{"lock_id", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                                   " AND j.id = $2::bigint FOR UPDATE OF j"};
 const prepared find_digest{"find_digest", "SELECT " JOB_SHOWN TEXTS
@@ -119,6 +127,13 @@ const prepared find_dead_digest{"find_dead_digest",
 #define JOBS_UP_TO(limit)                                                                          \
     "SELECT count(*)::bigint FROM (SELECT 1 FROM rota_jobs j WHERE j.queue = " QUEUE               \
     " LIMIT " limit ") slice"
+// As an array, as in HOLDS.
+const prepared lock_keys_of{"lock_keys_of",
+                            "SELECT k.id FROM rota_keys k WHERE k.queue = " QUEUE
+                            " AND k.digest = ANY(ARRAY(SELECT j.digest FROM rota_jobs j WHERE "
+                            "j.queue = " QUEUE " ORDER BY j.state, j.rank, j.id LIMIT $2::bigint)) "
+                            "AND (" JOBS_UP_TO("$2::bigint") ") < $2::bigint "
+                                                             "ORDER BY k.digest FOR UPDATE OF k"};
 const prepared lock_counts_of{"lock_counts_of",
                               "SELECT c.shard FROM rota_counts c WHERE c.queue = " QUEUE
                               " AND (" JOBS_UP_TO("$2::bigint") ") < $2::bigint "
@@ -150,7 +165,7 @@ const prepared lock_dead{"lock_dead", "SELECT " JOB KEY_ONLY
 const prepared find_holders{"find_holders", HOLDERS(DEAD_SLICE("d"), "$5::bigint")};
 const prepared lock_dead_named{"lock_dead_named",
                                "SELECT " JOB KEY_ONLY " FROM rota_jobs j" DEAD_NAMED(
-                                   "j") " AND " IN_QUEUE " ORDER BY j.id FOR UPDATE OF j"};
+                                   "j") " AND " IN_QUEUE " ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared find_holders_named{"find_holders_named", HOLDERS(DEAD_NAMED("d"), "$3::bigint")};
 // As many as are wanted, and no more than whose payloads may be given out ($3).
 const prepared lock_to_take{
@@ -187,12 +202,23 @@ const prepared oldest_jobs{"oldest_jobs", FIRST_OF_EACH_RANK("(" FIRST_OF(QUEUE,
 const prepared oldest_of_page{"oldest_of_page",
                               FIRST_OF_EACH_RANK("SELECT f.* FROM " PAGE_OF_QUEUES " q CROSS JOIN "
                                                  "LATERAL (" FIRST_OF("q.number", "") ") f")};
-// Those that were there before $5: what is added meanwhile has a greater id.
+// Those that were there before $5: what is added meanwhile has a greater id. From a place on, and
+// of the dead from another, so that those in progress are not walked over.
+#define PURGED_FROM(place)                                                                         \
+    "SELECT o.id FROM rota_jobs o WHERE o.queue = " QUEUE " AND (o.state, o.rank, o.id) > " place  \
+    " AND o.id < $5::bigint"
+#define PURGED_SLICE " ORDER BY o.state, o.rank, o.id LIMIT $6::bigint"
+#define PURGED_LIVE                                                                                \
+    PURGED_FROM("($2::bigint, $3::bigint, $4::bigint)") " AND o.state < 2" PURGED_SLICE
+#define PURGED_DEAD PURGED_FROM("(3, $7::bigint, $8::bigint)") PURGED_SLICE
 const prepared lock_purged{
-    "lock_purged", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE j.queue = " QUEUE
-                   " AND j.state = $2::bigint AND (j.rank, j.id) > ($3::bigint, $4::bigint) "
-                   "AND j.id < $5::bigint ORDER BY j.rank, j.id LIMIT $6::bigint "
-                   "FOR UPDATE OF j"};
+    "lock_purged",
+    "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE j.id = ANY(ARRAY((" PURGED_LIVE ") UNION ALL "
+    "(" PURGED_DEAD "))) AND j.state <> 2 ORDER BY j.rank, j.id FOR UPDATE OF j"};
+#undef PURGED_LIVE
+#undef PURGED_DEAD
+#undef PURGED_FROM
+#undef PURGED_SLICE
 const prepared tokens_known{
     "tokens_known", "SELECT t.queue, t.token, t.fingerprint, t.id, t.expires_at "
                     "FROM rota_tokens t WHERE t.queue = " QUEUE " AND t.token = ANY($2::bytea[])"};
@@ -219,28 +245,29 @@ const prepared update_jobs{
     "AS n (id, state, attempts, since, due, queued_ms, in_progress_ms, cause, token, "
     "error) "
     "WHERE j.id = n.id"};
-// What holds the keys of some jobs that were dead, or were not, is set right.
+// What holds the keys of some jobs that were dead, or were not, is set right. Those that are gone
+// in the same transaction may be among the second.
 const prepared hold_keys{"hold_keys",
                          "INSERT INTO rota_keys (queue, digest, id) SELECT j.queue, j.digest, j.id "
                          "FROM rota_jobs j WHERE j.id = ANY($1::bigint[]) ORDER BY j.digest "
                          "ON CONFLICT (digest, queue) DO NOTHING"};
 #define KEYS_OF(jobs)                                                                              \
-    "DELETE FROM rota_keys k USING " jobs " j WHERE k.digest = j.digest AND k.queue = j.queue "    \
-    "AND k.id = j.id"
-const prepared free_keys{
-    "free_keys",
-    "WITH free AS (" KEYS_OF("rota_jobs") " AND j.id = ANY($1::bigint[]) "
-                                          "RETURNING k.id, k.duplicates) UPDATE rota_jobs j SET "
-                                          "duplicates = j.duplicates + f.duplicates "
-                                          "FROM free f WHERE j.id = f.id AND f.duplicates > 0"};
+    "DELETE FROM rota_keys k USING (SELECT id, queue, digest FROM " jobs                           \
+    " ORDER BY digest, queue) j WHERE k.digest = j.digest AND k.queue = j.queue AND k.id = j.id"
+#define KEYS_OF_DIED KEYS_OF("rota_jobs WHERE id = ANY($1::bigint[])")
+const prepared free_keys{"free_keys",
+                         "WITH free AS (" KEYS_OF_DIED " RETURNING k.id, k.duplicates) "
+                         "UPDATE rota_jobs j SET duplicates = j.duplicates + f.duplicates "
+                         "FROM free f WHERE j.id = f.id AND f.duplicates > 0"};
+#undef KEYS_OF_DIED
 const prepared count_duplicates{
     "count_duplicates",
     "UPDATE rota_keys k SET duplicates = k.duplicates + n.more FROM unnest($1::bigint[], "
     "$2::bytea[], $3::bigint[], $4::bigint[]) AS n (queue, digest, id, more) "
     "WHERE k.digest = n.digest AND k.queue = n.queue AND k.id = n.id"};
-const prepared delete_jobs{
-    "delete_jobs", "WITH gone AS (DELETE FROM rota_jobs WHERE id = ANY($1::bigint[]) "
-                   "RETURNING queue, digest, id, state) " KEYS_OF("gone") " AND j.state < 3"};
+const prepared delete_jobs{"delete_jobs",
+                           "WITH gone AS (DELETE FROM rota_jobs WHERE id = ANY($1::bigint[]) "
+                           "RETURNING queue, digest, id, state) " KEYS_OF("gone WHERE state < 3")};
 const prepared insert_tokens{
     "insert_tokens",
     "INSERT INTO rota_tokens (queue, token, fingerprint, id, expires_at) "
@@ -301,7 +328,9 @@ const prepared lock_counts{
 const prepared still_unused{"still_unused", "SELECT 1::bigint WHERE NOT EXISTS (SELECT 1 FROM "
                                             "rota_jobs WHERE queue = $1::bigint)"};
 const prepared drop_tokens{"drop_tokens", "DELETE FROM rota_tokens WHERE queue = $1::bigint"};
-const prepared drop_counts{"drop_counts", "DELETE FROM rota_counts WHERE queue = $1::bigint"};
+// Not those that have been added since they were locked: they keep the queue.
+const prepared drop_counts{"drop_counts", "DELETE FROM rota_counts WHERE queue = $1::bigint AND "
+                                          "shard = ANY($2::bigint[])"};
 const prepared drop_queue{"drop_queue", "DELETE FROM rota_queues WHERE number = $1::bigint"};
 const prepared make_queue{"make_queue", "INSERT INTO rota_queues (number, name) VALUES "
                                         "(nextval('rota_queue_numbers'), $1::text) "
@@ -367,7 +396,8 @@ std::span<const sql::prepared* const> sql::statements() noexcept {
         &drop_tokens,    &drop_counts,      &drop_queue,     &make_queue,      &have_jobs,
         &next_due_job,   &lock_dead,        &find_holders,   &lock_dead_named, &find_holders_named,
         &find_digest,    &find_dead_digest, &lock_counts_of, &count_slice,     &lock_slice,
-        &count_tokens,   &hold_keys,        &free_keys,      &find_digests,    &count_duplicates};
+        &count_tokens,   &hold_keys,        &free_keys,      &find_digests,    &count_duplicates,
+        &lock_keys_of};
     return all;
 }
 

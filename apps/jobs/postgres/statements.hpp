@@ -27,7 +27,7 @@ extern const prepared next_due;     ///< the job that is next, from $1 on
 extern const prepared queues_named; ///< without counts
 extern const prepared queues_counted;
 extern const prepared queues_page;  ///< up to $2 behind $1, by name, with counts
-extern const prepared lock_queue;   ///< until the end of the transaction
+extern const prepared lock_queue;   ///< until the end of the transaction; its number
 extern const prepared new_ids;      ///< $1 of them
 extern const prepared lock_over;    ///< jobs that hold keys, by their digests, and are over
 extern const prepared find_digests; ///< those that are not, by the digests
@@ -39,7 +39,8 @@ extern const prepared lock_dead_named;
 extern const prepared find_digest;      ///< the job that holds a key
 extern const prepared find_dead_digest; ///< the dead that held it, the latest first
 extern const prepared lock_slice;       ///< some jobs that nobody else has in hand
-extern const prepared lock_counts_of;   ///< of a queue that has less than a slice of jobs
+extern const prepared lock_keys_of;     ///< of a queue that has less than a slice of jobs
+extern const prepared lock_counts_of;   ///< the same
 extern const prepared count_slice;      ///< its jobs, up to one more than a slice; its counts
 extern const prepared find_holders_named;
 extern const prepared lock_to_take;   ///< the first of a queue that nobody else has in hand
@@ -47,7 +48,7 @@ extern const prepared find_job;       ///< one job
 extern const prepared list_jobs;      ///< of one state, behind a place
 extern const prepared oldest_jobs;    ///< the first of each rank
 extern const prepared oldest_of_page; ///< the same of each queue of queues_page
-extern const prepared lock_purged;    ///< of one state, behind a place, with ids below $5
+extern const prepared lock_purged;    ///< not in progress, behind a place, with ids below $5
 extern const prepared tokens_known;   ///< of one queue
 extern const prepared insert_jobs;    ///< those whose keys are free
 extern const prepared update_jobs;

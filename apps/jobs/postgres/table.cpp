@@ -223,7 +223,7 @@ void postgres_table::write_inserted(postgres_connection& to) {
         jobs.push_back({row, std::move(digest), std::move(texts)});
     }
     std::ranges::sort(jobs, {}, [](const inserted& job) {
-        return std::pair<std::uint64_t, std::string_view>(job.row.queue, job.digest);
+        return std::pair<std::string_view, std::uint64_t>(job.digest, job.row.queue);
     });
     std::array<std::vector<std::int64_t>, 7> numbers;
     std::array<std::vector<std::optional<std::string_view>>, 3> texts;
@@ -268,20 +268,24 @@ void postgres_table::write_changed(postgres_connection& to) {
     to.send(sql::update_jobs.name, values);
 }
 
-/// In the order of ids. A job that is gone meanwhile, or dead, needs none.
+/// In the order of digests. A job that is gone meanwhile, or dead, needs none.
 void postgres_table::write_duplicates(postgres_connection& to) {
-    std::array<std::vector<std::int64_t>, 3> numbers;
-    std::vector<std::string> digests;
+    std::map<std::pair<std::string, std::uint64_t>, std::pair<std::uint64_t, std::int64_t>> sorted;
     for (const auto& [at, more] : duplicates_) {
         const auto& [queue, id] = at;
-        numbers[0].push_back(static_cast<std::int64_t>(queue));
-        digests.push_back(digest_of(rows_.key(*rows_.find(queue, id))));
-        numbers[1].push_back(static_cast<std::int64_t>(id));
-        numbers[2].push_back(more);
+        std::string digest = digest_of(rows_.key(*rows_.find(queue, id)));
+        sorted[{std::move(digest), queue}] = {id, more};
+    }
+    std::array<std::vector<std::int64_t>, 3> numbers;
+    std::vector<std::optional<std::string_view>> digests;
+    for (const auto& [key, job] : sorted) {
+        digests.emplace_back(key.first);
+        numbers[0].push_back(static_cast<std::int64_t>(key.second));
+        numbers[1].push_back(static_cast<std::int64_t>(job.first));
+        numbers[2].push_back(job.second);
     }
     postgres_values values;
-    values.add(numbers[0])
-        .add_bytes(std::vector<std::optional<std::string_view>>(digests.begin(), digests.end()));
+    values.add(numbers[0]).add_bytes(digests);
     to.send(sql::count_duplicates.name, values.add(numbers[1]).add(numbers[2]));
 }
 
@@ -328,6 +332,13 @@ void postgres_table::write_counts(postgres_connection& to, std::int64_t shard) {
     }
 }
 
+void drop_queue(postgres_connection& to, std::int64_t number,
+                const std::vector<std::int64_t>& shards) {
+    if (!shards.empty())
+        to.send(sql::drop_counts.name, postgres_values().add(number).add(shards));
+    to.send(sql::drop_queue.name, postgres_values().add(number));
+}
+
 std::vector<postgres_table::expected> postgres_table::write(postgres_connection& to,
                                                             std::int64_t shard, time_ms now) {
     std::vector<expected> result;
@@ -336,7 +347,9 @@ std::vector<postgres_table::expected> postgres_table::write(postgres_connection&
         write_changed(to);
         ++sent;
     }
-    if (const std::vector<std::int64_t> died = changed_from(false); !died.empty()) {
+    if (std::vector<std::int64_t> died = changed_from(false); !died.empty()) {
+        // Those of the others, too: keys that are there are locked by one statement, in order.
+        died.insert(died.end(), erased_.begin(), erased_.end());
         to.send(sql::free_keys.name, postgres_values().add(died));
         ++sent;
     }
@@ -372,8 +385,7 @@ std::vector<postgres_table::expected> postgres_table::write(postgres_connection&
         write_duplicates(to);
     write_counts(to, shard);
     for (const std::int64_t number : erased_queues_) {
-        for (const sql::prepared* each : {&sql::drop_tokens, &sql::drop_counts, &sql::drop_queue})
-            to.send(each->name, postgres_values().add(number));
+        drop_queue(to, number, shards_);
     }
     return result;
 }

@@ -19,6 +19,10 @@ namespace jobs {
 /// What is unique about a key: 32 bytes (SHA-256), since keys may be longer than an index takes.
 [[nodiscard]] std::string digest_of(std::string_view key);
 
+/// Deletes one whose rows of counts, in those shards, are locked. Refused if there are others.
+void drop_queue(postgres_connection& to, std::int64_t number,
+                const std::vector<std::int64_t>& shards);
+
 /// The rows that one transaction has in hand, for a ledger to work on: first they are load()ed,
 /// locked as need be; then the rules run over them as over any other table; last, write() sends
 /// what has become of them. Knows nothing of other rows: the loader sees to it that the rules ask
@@ -35,8 +39,11 @@ public:
     void load_jobs(const postgres_result& rows, const std::map<std::string, std::string>* keys);
     void load_tokens(const postgres_result& rows);
     void load_ids(const postgres_result& rows);
-    /// A queue may be erased whose jobs are all in hand, and its counts locked.
-    void allow_removal() noexcept { may_remove_ = true; }
+    /// A queue may be erased whose jobs are all in hand, and its counts, of those shards, locked.
+    void allow_removal(std::vector<std::int64_t> shards) {
+        may_remove_ = true;
+        shards_ = std::move(shards);
+    }
     [[nodiscard]] const queue_row* queue_named(const std::string& name) const;
 
     // -- after the rules
@@ -49,6 +56,10 @@ public:
     /// Sends what has changed; `shard` is where this connection counts.
     std::vector<expected> write(postgres_connection& to, std::int64_t shard, time_ms now);
     [[nodiscard]] std::size_t tokens_added() const noexcept { return new_tokens_.size(); }
+    /// The numbers of those that are removed.
+    [[nodiscard]] const std::vector<std::int64_t>& erased_queues() const noexcept {
+        return erased_queues_;
+    }
 
     // -- for the rules
     std::vector<queue_row> queues() override;
@@ -116,6 +127,7 @@ private:
     std::vector<std::int64_t> erased_;
     std::vector<std::int64_t> erased_queues_;
     bool may_remove_ = false;
+    std::vector<std::int64_t> shards_; // of the queue that may be erased
     std::map<std::pair<std::uint64_t, std::string>, token_row> new_tokens_;
     std::vector<std::uint64_t> ids_; // to be given out, from the back
 };

@@ -63,6 +63,7 @@ const std::map<std::string_view, use> uses{
     {"find_holders_named", {"'queue-0', '{1,900,901}', 1800000000500"}},
     {"find_digest", {"'queue-0', " DIGESTS}},
     {"find_dead_digest", {"'queue-0', " DIGESTS ", 10"}},
+    {"lock_keys_of", {"'queue-0', 100", 300, 1'500}},
     {"lock_counts_of", {"'queue-0', 100", 200, 1'000}},
     {"count_slice", {"'queue-0', 100", 130}}, // and 16 shards of counts
     {"lock_slice", {"'queue-0', 100", 110, 1'000}},
@@ -71,7 +72,7 @@ const std::map<std::string_view, use> uses{
     {"list_jobs", {"'queue-0', 0, 9, 1000, 11, 1000000", 80}},
     {"oldest_jobs", {"'queue-0'"}},
     {"oldest_of_page", {"'', 10001", 1'000, 4'000}},
-    {"lock_purged", {"'queue-0', 0, 9, 1000, 2000000, 1000", 1'010, 3'000}},
+    {"lock_purged", {"'queue-0', 0, 9, 1000, 2000000, 1000, 0, 0", 4'020, 14'000}},
     {"tokens_known", {"'queue-0', ARRAY['token-1'::bytea, 'none']"}},
     {"insert_jobs",
      {"'{1,1}', '{5000000,5000001}', '{0,0}', '{9,9}', '{0,0}', '{1,1}', '{0,0}', "
@@ -96,7 +97,7 @@ const std::map<std::string_view, use> uses{
     {"lock_counts", {"1"}},
     {"still_unused", {"1"}},
     {"drop_tokens", {"3"}},
-    {"drop_counts", {"3"}},
+    {"drop_counts", {"3, '{0,15}'"}},
     {"drop_queue", {"1000", 80}},
     {"make_queue", {"'a new one'"}},
     {"have_jobs", {"'{queue-0,queue-1,queue-2,none}'", 80}},
