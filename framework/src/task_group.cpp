@@ -3,7 +3,6 @@
 #include <coroutine>
 #include <cstdio>
 #include <optional>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
