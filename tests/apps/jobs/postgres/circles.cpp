@@ -1,5 +1,6 @@
 #include "jobs/postgres/store.hpp"
 
+#include <chrono>
 #include <random>
 #include <string>
 #include <vector>
@@ -102,12 +103,21 @@ rota::task<void> do_all(std::vector<store*> stores) {
     co_await all.join();
 }
 
-/// A connection says what it has counted at its end, at the latest.
-std::int64_t circles_of(const scratch_schema& schema) {
-    while (schema.run("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'rota-jobs' "
-                      "AND pid <> pg_backend_pid()") != 0) {
+/// How many the server has ended, in all. A connection says what it has counted at its end, at the
+/// latest: first waits for the end of those that are younger than this one.
+rota::task<std::int64_t> circles_seen(postgres_connection* by) {
+    for (bool younger = true; younger;) {
+        rota::task<postgres_result> asking =
+            by->run("SELECT count(*) FROM pg_stat_activity younger JOIN pg_stat_activity own "
+                    "ON younger.backend_start > own.backend_start "
+                    "AND younger.application_name = 'rota-jobs' WHERE own.pid = pg_backend_pid()");
+        const postgres_result there = co_await std::move(asking);
+        younger = there.integer(0, 0) != 0;
     }
-    return schema.run("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
+    rota::task<postgres_result> asking =
+        by->run("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()");
+    const postgres_result seen = co_await std::move(asking);
+    co_return seen.integer(0, 0);
 }
 
 } // namespace
@@ -116,13 +126,15 @@ TEST_CASE("no steps wait for each other in a circle") {
     if (!postgres_for_tests())
         SKIP("ROTA_TEST_POSTGRES names no database");
     const scratch_schema schema;
-    const std::int64_t before = circles_of(schema);
+    postgres_connection looks(schema.context(), schema.url());
+    schema.context().block_on(looks.open(std::chrono::seconds(60)));
+    const std::int64_t before = schema.context().block_on(circles_seen(&looks));
     {
         postgres_store one(schema.context(), schema.url(), {}, {.connections = 4});
         postgres_store other(schema.context(), schema.url(), {}, {.connections = 4});
         schema.context().block_on(do_all({&one, &other}));
     }
-    CHECK(circles_of(schema) == before);
+    CHECK(schema.context().block_on(circles_seen(&looks)) == before);
     CHECK(schema.run("SELECT count(*) FROM rota_jobs WHERE queue NOT IN "
                      "(SELECT number FROM rota_queues)") == 0);
     CHECK(schema.run("SELECT coalesce(sum(queued + delayed + in_progress + dead), 0)::bigint "
