@@ -105,7 +105,7 @@ def test_bad_parameters(server):
                   "interval_ms=x", "interval_ms=-1", "interval_ms=3600001", "interval_ms=1.5",
                   "count=99999999999999999999999&interval_ms=1"):
         equal(server.get(f"/events?{query}").status, 400, query)
-    check(b"expected 0 to 1000000" in server.get("/events?count=-1").body)
+    check(b"expected 0 to 1000000" in server.get("/events?count=-1").body, "the bounds")
 
 
 def test_they_come_one_by_one(server):

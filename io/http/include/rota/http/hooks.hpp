@@ -29,7 +29,8 @@ struct access_entry {
 /// What the sessions of a server share. Outlives them; called on their workers, perhaps at once on
 /// several.
 struct session_hooks {
-    /// Told of every answered request, if it is set. What it throws is told to on_error.
+    /// Told of every request that has been answered or cut, if it is set. What it throws is told to
+    /// on_error.
     std::function<void(const access_entry&)> on_access;
     /// Told of what handlers throw, if it is set.
     std::function<void(std::string_view message)> on_error;
