@@ -1,12 +1,14 @@
 #include <rota/coding/encoder.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <new>
 #include <stdexcept>
 
-#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,22 +75,28 @@ TEST_CASE("every level and window makes something that can be decoded") {
     }
 }
 
-/// Large pieces of memory go back when they are given up, instead of being had for the next.
-[[maybe_unused]] const int returned = ::mallopt(M_MMAP_THRESHOLD, 65'536);
+void limit_memory(std::size_t bytes) {
+    ::rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = std::min<::rlim_t>(bytes, limit.rlim_max);
+    ::setrlimit(RLIMIT_AS, &limit);
+}
 
-/// Runs `what` in a process with so many bytes more of memory; its exit code.
+/// Runs `what` in a process with so many bytes of memory, and little else; its exit code.
 template <typename What>
 int exit_code_with(std::size_t bytes, What what) {
     const ::pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        ::malloc_trim(0);
         std::size_t pages = 0;
         std::ifstream("/proc/self/statm") >> pages;
-        ::rlimit limit{};
-        ::getrlimit(RLIMIT_AS, &limit);
-        limit.rlim_cur = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes;
-        ::setrlimit(RLIMIT_AS, &limit);
+        const std::size_t now = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+        limit_memory(now);
+        const void* volatile taken = nullptr; // what was free already
+        do
+            taken = std::malloc(4'096);
+        while (taken != nullptr);
+        limit_memory(now + bytes);
         ::_exit(what());
     }
     int status = -1;
@@ -115,10 +123,7 @@ TEST_CASE("without memory an encoder throws, and begins anew when there is some"
                 }
                 if (!with)
                     return begun_anew;
-                ::rlimit limit{};
-                ::getrlimit(RLIMIT_AS, &limit);
-                limit.rlim_cur = limit.rlim_max;
-                ::setrlimit(RLIMIT_AS, &limit);
+                limit_memory(SIZE_MAX);
                 with->reset();
                 const auto step = with->encode("again", out, flush::end);
                 const auto decoder = make_decoder({.from = each});
