@@ -54,10 +54,10 @@ class OpenQueue {
   showAge(error) {
     if (this.closed) return;
     byId("queue").dataset.stale = error !== null;
-    const as_it_was = this.state ? `As it was at ${clock(this.state_at)}`
+    const asItWas = this.state ? `As it was at ${clock(this.state_at)}`
       : "Nothing is known of this queue yet";
     setText(byId("queue-stale"), error === null ? "" : error instanceof Refused
-      ? `${as_it_was}. ${explain(error)}` : `${as_it_was}: the server does not answer.`);
+      ? `${asItWas}. ${explain(error)}` : `${asItWas}: the server does not answer.`);
   }
 
   close() {

@@ -31,8 +31,8 @@ coding_options checked(coding_options options) {
     return options;
 }
 
-/// How many may compress on threads of blocking() at once: no more than can at all, so that whoever
-/// asks for much of it, by whatever wire, leaves the others of those threads to others.
+/// How many contents are compressed on threads of blocking() at once. More than there are cores
+/// would be no faster, and one connection, which can ask for 128, would keep all these threads.
 std::size_t compressed_at_once() noexcept {
     return std::max(1U, std::thread::hardware_concurrency());
 }

@@ -197,7 +197,7 @@ TEST_CASE("the last answer of a drain says so, whatever that is no request stand
     CHECK(answers_in_drain("POST /streams" + head + chunks) == std::pair(2, 1));
 }
 
-TEST_CASE("a request that ends unanswered is counted and in the log, whoever has ended it") {
+TEST_CASE("a request that ends unanswered is counted and in the log") {
     const auto waiting = [] {
         router made;
         made.post("/all", [](const request&, std::string all) { return response::text(all); })
