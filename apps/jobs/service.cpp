@@ -5,10 +5,12 @@
 #include <new>
 #include <optional>
 
+#include <rota/detail/sleep_awaiter.hpp>
 #include <rota/errors.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/task_group.hpp>
+#include <rota/when_all.hpp>
 #include <rota/with_timeout.hpp>
 #include <rota/worker.hpp>
 #include <rota/yield.hpp>
@@ -97,7 +99,10 @@ service::service(jobs::store& jobs, service_options options)
     store_.listen(this);
 }
 
-service::~service() { store_.listen(nullptr); }
+service::~service() {
+    store_.listen(nullptr);
+    store_.put_back_rest(now());
+}
 
 // --- Time ---
 
@@ -143,6 +148,17 @@ rota::task<void> service::wait_until(time_ms due) {
 
 rota::task<void> service::end_leases() {
     for (;;) {
+        try {
+            auto both = rota::when_all(end_due(), return_jobs());
+            (void)co_await std::move(both);
+        } catch (const std::bad_alloc&) { // to begin with: others may come to give something back
+        }
+        co_await rota::yield();
+    }
+}
+
+rota::task<void> service::end_due() {
+    for (;;) {
         {
             const std::lock_guard guard(plan_lock_);
             planned_ = never; // what becomes due from here on is planned for
@@ -166,6 +182,30 @@ rota::task<void> service::end_leases() {
         }
         if (!waited)
             co_await rota::yield(); // others may come to give something back
+    }
+}
+
+/// Apart from what ends: it may have to wait for others within the store.
+rota::task<void> service::return_jobs() {
+    const rota::routine& self = co_await rota::current_routine;
+    for (;;) {
+        bool failed = false;
+        bool some = false;
+        try {
+            some = co_await store_.put_back_again(now());
+        } catch (const store_error&) { // it is kept
+            failed = true;
+        } catch (const std::bad_alloc&) { // the same
+            failed = true;
+        }
+        if (failed) {
+            rota::sleep_awaiter pause(self.home().now() + milliseconds(until_tried_again_ms));
+            co_await pause;
+        } else if (some) {
+            co_await rota::yield(); // a store in memory waits for nothing
+        } else {
+            co_await store_.unreturned_more().wait();
+        }
     }
 }
 

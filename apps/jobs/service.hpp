@@ -96,8 +96,9 @@ public:
     /// Tells one service from another, for the ids of events: when it was made.
     [[nodiscard]] time_ms epoch() const noexcept { return epoch_; }
 
-    /// Ends leases and delays at their time. To be run as one routine for as long as the service is
-    /// used; ends by operation_cancelled.
+    /// Ends leases and delays at their time, and puts back what could not be when it should have
+    /// been, as soon as the store can be used. To be run as one routine for as long as the service
+    /// is used; ends by operation_cancelled.
     [[nodiscard]] rota::task<void> end_leases();
     /// What is known of the store and its queues, while two more routines run: watch().probe() and
     /// watch().list().
@@ -129,6 +130,8 @@ public:
 private:
     void changed(std::span<const change> what) noexcept override;
     void look_again(const std::string& queue, time_ms due) noexcept override;
+    rota::task<void> end_due();
+    rota::task<void> return_jobs();
     void plan(time_ms due) noexcept;
     rota::task<void> wait_until(time_ms due);
     rota::task<std::vector<taken_job>> stand_in_line(watched_ptr queue, take_request wanted,

@@ -17,6 +17,12 @@
 #include "rules/step.hpp"
 
 namespace jobs {
+namespace {
+
+/// No lease of a consumer is longer.
+constexpr time_ms lease_ms_max = 43'200'000;
+
+} // namespace
 
 /// A routine that waits for its step: it can be cancelled until the store takes that up.
 template <class Operation>
@@ -76,9 +82,26 @@ private:
 /// A step that nobody waits for: deletes itself.
 class store::detached final : public store_step {
 public:
-    explicit detached(operations::put_back what) : store_step(std::move(what)) {}
-    void run(ledger& on, bool) override { std::get_if<operations::put_back>(&operation_)->run(on); }
-    void done(std::exception_ptr) noexcept override { delete this; }
+    detached(store& by, unreturned::leases what, time_ms now)
+        : store_step(operations::put_back{std::move(what.queue), std::move(what.ids), what.sent,
+                                          what.unsure, now}),
+          by_(by), until_(what.until) {}
+    void run(ledger& on, bool) override { step().run(on); }
+    void done(std::exception_ptr error) noexcept override {
+        if (error) {
+            by_.unreturned_.keep({std::move(step().queue), std::move(step().leases), step().sent,
+                                  step().unsure, until_});
+        }
+        delete this;
+    }
+
+private:
+    operations::put_back& step() noexcept {
+        return *std::get_if<operations::put_back>(&operation_);
+    }
+
+    store& by_;
+    const time_ms until_;
 };
 
 template <class Call>
@@ -155,13 +178,43 @@ rota::task<extend_result> store::extend(std::string queue, std::vector<std::stri
 
 void store::put_back(std::string queue, std::vector<std::string> leases, bool sent,
                      time_ms now) noexcept {
+    put_back({std::move(queue), std::move(leases), sent, false, now + lease_ms_max}, now);
+}
+
+void store::put_back(unreturned::leases what, time_ms now) noexcept {
+    std::unique_ptr<detached> step;
+    std::exception_ptr error;
+    bool taken = false;
     try {
-        auto what = std::make_unique<detached>(
-            operations::put_back{std::move(queue), std::move(leases), sent, now});
-        std::exception_ptr error;
-        if (submit(*what, error))
-            (void)what.release(); // NOLINT(bugprone-unused-return-value): deletes itself
-    } catch (...) {               // the leases end by themselves
+        step = std::make_unique<detached>(*this, std::move(what), now);
+        taken = submit(*step, error);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    detached* const made = step.release(); // deletes itself
+    if (made != nullptr && !taken)
+        made->done(error);
+}
+
+rota::task<bool> store::put_back_again(time_ms now) {
+    std::optional<unreturned::leases> kept = unreturned_.next(now);
+    if (!kept)
+        co_return false;
+    try {
+        operations::put_back what{kept->queue, kept->ids, kept->sent, kept->unsure, now};
+        rota::task<bool> putting = perform(std::move(what));
+        (void)co_await std::move(putting);
+    } catch (...) {
+        unreturned_.keep(std::move(*kept));
+        throw;
+    }
+    co_return true;
+}
+
+void store::put_back_rest(time_ms now) noexcept {
+    for (std::size_t left = unreturned_.size(); left > 0; --left) { // what fails is kept anew
+        if (auto kept = unreturned_.next(now))
+            put_back(std::move(*kept), now);
     }
 }
 

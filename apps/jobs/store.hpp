@@ -16,6 +16,7 @@
 #include "job_types.hpp"
 #include "store_error.hpp"
 #include "store_health.hpp"
+#include "unreturned.hpp"
 
 namespace jobs {
 
@@ -75,10 +76,18 @@ public:
     rota::task<extend_result> extend(std::string queue, std::vector<std::string> leases,
                                      std::int64_t lease_ms, time_ms now);
     /// Jobs that did not reach their consumer go back, some time soon; `sent`: they may have, so
-    /// that it counts as an attempt. Does not wait, and cannot fail: at worst the leases end by
-    /// themselves.
+    /// that it counts as an attempt. Does not wait, and cannot fail: what cannot be done now is
+    /// for put_back_again(), and at worst the leases end by themselves.
     void put_back(std::string queue, std::vector<std::string> leases, bool sent,
                   time_ms now) noexcept;
+    /// Puts back some of what put_back() could not, or of what was given out by a take of which
+    /// nobody knows whether it was done; false if there is none. Throws store_error: then it is
+    /// kept for the next call.
+    rota::task<bool> put_back_again(time_ms now);
+    /// Notified when there is something for put_back_again().
+    [[nodiscard]] rota::auto_event& unreturned_more() noexcept { return unreturned_.more(); }
+    /// Tries once more, before the end, all that is for put_back_again(). Does not wait.
+    void put_back_rest(time_ms now) noexcept;
     /// Ends what ends by now; when it is wanted for the next, or never.
     rota::task<time_ms> pass_time(time_ms now);
     /// Returns if jobs could be added now, as far as that can be told with little effort.
@@ -147,8 +156,10 @@ private:
     static rota::task<typename Call::result> done(Call* of);
     template <class Operation>
     rota::task<result_of<Operation>> perform(Operation what);
+    void put_back(unreturned::leases what, time_ms now) noexcept;
 
     store_health health_;
+    unreturned unreturned_;
     std::mutex listener_lock_; // guards what follows; held while it is told
     store_listener* listener_ = nullptr;
 };

@@ -47,12 +47,17 @@ struct extend {
     auto run(ledger& on) { return on.extend(queue, leases, lease_ms, now); }
 };
 
+/// `unsure`: the step that made the leases may not have ended yet, which is then waited for.
 struct put_back {
     std::string queue;
     std::vector<std::string> leases;
     bool sent;
+    bool unsure;
     time_ms now;
-    void run(ledger& on) { on.put_back(queue, leases, sent, now); }
+    bool run(ledger& on) {
+        on.put_back(queue, leases, sent, now);
+        return true;
+    }
 };
 
 struct pass_time {

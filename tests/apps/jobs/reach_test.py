@@ -4,9 +4,12 @@
 usage: reach_test.py <rota-http> [options of rota-http...]  exits 77 where it is not installed
 """
 
+import json
 import os
 import select
 import signal
+import socket
+import struct
 import sys
 import threading
 import time
@@ -277,6 +280,36 @@ def test_lines_wait_once_for_a_server_that_does_not_answer(program, options, ser
             rest_s = time.monotonic() - first_s
         equal(received.count(b"store_unavailable"), 3, received)
         check(rest_s < SLACK_S, f"the others took {rest_s:.1f} s more")
+
+
+def has_counts(queue, **wanted):
+    counts = queue.show()["counts"]
+    return all(counts[name] == count for name, count in wanted.items())
+
+
+def test_jobs_whose_answer_was_lost_in_an_outage_go_back(program, options, server):
+    server.create("lost")
+    with RotaHttp(program, "--store", server.url("lost"), *options) as app:
+        queue = Queue(app)
+        for i in range(40):  # more than there is room for on the way
+            equal(queue.add(f"{i:02}" + "x" * 200_000).status, 201)
+        content = json.dumps({"max": 40, "lease_ms": 43_200_000}).encode()
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", app.port))
+        client.sendall(b"POST %s/take HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Content-Length: %d\r\n\r\n%s" % (
+                           queue.path.encode(), len(content), content))
+        eventually(lambda: has_counts(queue, in_progress=40), "they are taken")
+        before = metrics(app)["rota_http_connections"][""]
+        server.stop()
+        is_unavailable(queue.add("none"), "job store")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        eventually(lambda: metrics(app)["rota_http_connections"][""] == before - 1, "it has gone")
+        server.start()
+        eventually(lambda: ready(app) is True, "the store is there")
+        eventually(lambda: has_counts(queue, in_progress=0, failures=40), "they go back")
 
 
 def test_who_waits_at_one_server_gets_what_is_added_at_another(program, options, server):
