@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <coroutine>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -44,6 +45,15 @@ public:
         if (error_)
             std::rethrow_exception(error_);
         return std::move(*result_);
+    }
+
+    /// It has failed, and may have been done: what it gave out nobody has got.
+    void disown() noexcept {
+        if constexpr (std::is_same_v<Operation, operations::take>) {
+            const auto& what = *std::get_if<Operation>(&operation_);
+            if (result_)
+                by_.disown(what.queue, *result_, what.now);
+        }
     }
 
 private:
@@ -130,7 +140,12 @@ rota::task<store::result_of<Operation>> store::perform(Operation what) {
         seen.failed(e);
         throw e;
     } catch (const store_error& e) {
+        if (e.kind() == store_fault::unknown)
+            waiting.disown();
         seen.failed(e);
+        throw;
+    } catch (const std::bad_alloc&) { // perhaps in place of the error
+        waiting.disown();
         throw;
     }
 }
@@ -215,6 +230,23 @@ void store::put_back_rest(time_ms now) noexcept {
     for (std::size_t left = unreturned_.size(); left > 0; --left) { // what fails is kept anew
         if (auto kept = unreturned_.next(now))
             put_back(std::move(*kept), now);
+    }
+}
+
+/// What has been given out, if it has.
+void store::disown(const std::string& queue, const std::vector<std::vector<taken_job>>& given,
+                   time_ms now) noexcept {
+    try {
+        for (const std::vector<taken_job>& jobs : given) {
+            unreturned::leases some{queue, {}, false, true, now};
+            for (const taken_job& job : jobs) {
+                some.ids.push_back(job.lease_id);
+                some.until = std::max(some.until, job.lease_expires_at);
+            }
+            if (!jobs.empty())
+                unreturned_.keep(std::move(some));
+        }
+    } catch (const std::bad_alloc&) { // the leases end by themselves
     }
 }
 

@@ -157,6 +157,8 @@ private:
     template <class Operation>
     rota::task<result_of<Operation>> perform(Operation what);
     void put_back(unreturned::leases what, time_ms now) noexcept;
+    void disown(const std::string& queue, const std::vector<std::vector<taken_job>>& given,
+                time_ms now) noexcept;
 
     store_health health_;
     unreturned unreturned_;

@@ -70,7 +70,7 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         takers_.emplace_back([this](const postgres_result& r) { rows_.load_tokens(r); });
     }
     if (!what.leases.empty())
-        ask_for_leases(name, what.leases);
+        ask_for_leases(name, what);
     const auto ask_for = [&](const std::optional<std::uint64_t>& id, const sql::prepared& by) {
         if (!id)
             return;
@@ -138,11 +138,10 @@ void postgres_load::ask_for_removed(const std::string& name) {
 }
 
 /// What names no job is no lease: those of earlier versions, too, look as if they did.
-void postgres_load::ask_for_leases(const std::string& name,
-                                   const std::vector<std::string>& leases) {
+void postgres_load::ask_for_leases(const std::string& name, const postgres_needs::of_queue& what) {
     std::vector<std::int64_t> ids;
     std::vector<std::optional<std::string_view>> whole;
-    for (const std::string& lease : leases) {
+    for (const std::string& lease : what.leases) {
         if (const std::optional<std::uint64_t> id = job_of_lease(lease)) {
             ids.push_back(static_cast<std::int64_t>(*id));
             whole.emplace_back(lease);
@@ -151,7 +150,9 @@ void postgres_load::ask_for_leases(const std::string& name,
     if (ids.empty())
         return;
     postgres_values values;
-    over_.send(sql::lock_leases.name, values.add(std::string_view(name)).add(ids).add_bytes(whole));
+    values.add(std::string_view(name)).add(ids).add_bytes(whole);
+    values.add(static_cast<std::int64_t>(what.unsure));
+    over_.send(sql::lock_leases.name, values);
     take_jobs();
 }
 

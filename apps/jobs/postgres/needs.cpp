@@ -54,7 +54,10 @@ struct collector {
             of(what.queue).leases.push_back(each.lease_id);
     }
     void operator()(const op::extend& what) const { leases(what.queue, what.leases); }
-    void operator()(const op::put_back& what) const { leases(what.queue, what.leases); }
+    void operator()(const op::put_back& what) const {
+        leases(what.queue, what.leases);
+        of(what.queue).unsure |= what.unsure;
+    }
     void operator()(const op::pass_time&) const { all.next_due = true; }
     void operator()(const op::probe& what) const {
         all.to_add = true;
@@ -94,7 +97,10 @@ struct kind_finder {
     step_kind operator()(const op::take&) const { return step_kind::takes; }
     step_kind operator()(const op::settle&) const { return step_kind::leases; }
     step_kind operator()(const op::extend&) const { return step_kind::leases; }
-    step_kind operator()(const op::put_back&) const { return step_kind::leases; }
+    /// What waits for others is not to make others wait.
+    step_kind operator()(const op::put_back& what) const {
+        return what.unsure ? step_kind::single : step_kind::leases;
+    }
     step_kind operator()(const op::describe&) const { return step_kind::looks; }
     step_kind operator()(const op::queues&) const { return step_kind::looks; }
     step_kind operator()(const op::pass_time&) const { return step_kind::reading; }

@@ -20,6 +20,7 @@ struct postgres_needs {
         std::map<std::string, std::string> digests; ///< keys to be added, by their digests
         std::vector<std::string> tokens;
         std::vector<std::string> leases;
+        bool unsure = false; ///< what makes these may not have ended
         std::optional<std::uint64_t> locked_id;
         std::optional<std::uint64_t> read_id;
         std::size_t take_max = 0;

@@ -110,12 +110,13 @@ const prepared lock_over{"lock_over",
                              OVER_AT("$3::bigint") " ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared find_digests{"find_digests", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " HOLDS(
                                                 "$2::bytea[]") NOT_OVER_AT("$3::bigint")};
-// Those with ids $2, and those with leases $3 that an earlier version has made.
-const prepared lock_leases{"lock_leases",
-                           "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
-                           " AND j.id = ANY($2::bigint[] || ARRAY(SELECT o.id FROM rota_jobs o "
-                           "WHERE o.token = ANY($3::bytea[]) AND octet_length(o.token) = 32)) "
-                           "AND j.state = 2 ORDER BY j.rank, j.id FOR UPDATE OF j"};
+// Those with ids $2, and those with leases $3 that an earlier version has made. In progress, or, by
+// $4, also those that are about to be: who takes them is waited for.
+const prepared lock_leases{
+    "lock_leases", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
+                   " AND j.id = ANY($2::bigint[] || ARRAY(SELECT o.id FROM rota_jobs o "
+                   "WHERE o.token = ANY($3::bytea[]) AND octet_length(o.token) = 32)) "
+                   "AND (j.state = 2 OR $4::bigint = 1) ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared lock_id{"lock_id", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                                   " AND j.id = $2::bigint FOR UPDATE OF j"};
 const prepared find_digest{"find_digest", "SELECT " JOB_SHOWN TEXTS

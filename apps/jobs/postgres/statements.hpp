@@ -31,7 +31,7 @@ extern const prepared lock_queue;   ///< until the end of the transaction; its n
 extern const prepared new_ids;      ///< $1 of them
 extern const prepared lock_over;    ///< jobs that hold keys, by their digests, and are over
 extern const prepared find_digests; ///< those that are not, by the digests
-extern const prepared lock_leases;  ///< jobs in progress, by their ids and old leases
+extern const prepared lock_leases;  ///< jobs in progress, or all, by their ids and old leases
 extern const prepared lock_id;      ///< a job
 extern const prepared lock_dead;    ///< a slice of the dead
 extern const prepared find_holders; ///< the holders of that slice's keys

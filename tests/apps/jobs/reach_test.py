@@ -181,6 +181,7 @@ def test_a_server_that_is_frozen_is_found_within_its_time(program, options, serv
 
 LIMIT_S = 15  # until a step is answered, whatever the server does
 SLACK_S = 3  # for a machine that is busy
+WAITS_FOR_A_ROW = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
 @contextmanager
@@ -310,6 +311,46 @@ def test_jobs_whose_answer_was_lost_in_an_outage_go_back(program, options, serve
         server.start()
         eventually(lambda: ready(app) is True, "the store is there")
         eventually(lambda: has_counts(queue, in_progress=0, failures=40), "they go back")
+
+
+def is_not_known(answer):
+    equal((answer.status, answer.json()["code"]), (503, "store_unavailable"), answer.body)
+    check("not known" in answer.json()["detail"], answer.body)
+
+
+def test_jobs_of_a_take_that_is_not_known_go_back(program, options, server):
+    def test(relay, queue):
+        equal(queue.add(1).status, 201)
+        for pass_on in (True, False):
+            relay.pass_on = pass_on
+            relay.cut = COMMIT
+            is_not_known(queue.server.post_json(f"{queue.path}/take", {"lease_ms": 43_200_000}))
+            eventually(lambda: queue.keys() == [["1"], []], "it goes back")
+        (job,) = queue.take()
+        equal(job["attempt"], 1)
+    with_relay(test, program, options, server, "given")
+
+
+def test_jobs_of_a_take_that_is_committed_later_go_back(program, options, server):
+    url = server.create("later_on")
+    with RotaHttp(program, "--store", url, *options) as app:
+        queue = Queue(app)
+        equal(queue.add(1).status, 201)
+        # A commit is done at once, and seen only when somebody else has it, too.
+        server.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        server.psql("SELECT pg_reload_conf()")
+        eventually(lambda: server.psql("SHOW synchronous_standby_names") == [["nobody"]],
+                   "it is set")
+        try:
+            is_not_known(app.post_json(f"{queue.path}/take", {"lease_ms": 43_200_000}))
+            # By now it has been asked for.
+            eventually(lambda: server.psql(WAITS_FOR_A_ROW) != [["0"]], "it is waited for")
+        finally:
+            server.psql("ALTER SYSTEM RESET synchronous_standby_names")
+            server.psql("SELECT pg_reload_conf()")
+        eventually(lambda: queue.keys() == [["1"], []], "it goes back")
+        (job,) = queue.take()
+        equal(job["attempt"], 1)
 
 
 def test_who_waits_at_one_server_gets_what_is_added_at_another(program, options, server):

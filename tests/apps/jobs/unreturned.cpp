@@ -131,3 +131,21 @@ TEST_CASE("jobs that cannot be put back before the end are tried once more then"
         CHECK(b.counts().in_progress == 2);
     }
 }
+
+TEST_CASE("what a take has given out goes back if nobody knows whether it was done") {
+    unsteady_bench b;
+    b.rows.is = state::silent;
+    SECTION("by one that does not wait") { CHECK_THROWS_AS(b.take(), store_error); }
+    SECTION("by one that waits") {
+        CHECK_THROWS_AS(
+            b.scheduler.run_task(b.served->wait_for_jobs(b.served->open("q"), {2, 0}, 1min)),
+            store_error);
+    }
+    b.rows.is = state::there;
+    b.scheduler.advance(2s);
+    CHECK(b.counts().in_progress == 0);
+    CHECK(b.counts().failures == 0);
+    const std::vector<taken_job> again = b.take();
+    REQUIRE(again.size() == 2);
+    CHECK(again[0].attempt == 1);
+}

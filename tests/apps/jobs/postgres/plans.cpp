@@ -55,7 +55,7 @@ const std::map<std::string_view, use> uses{
     {"new_ids", {"10"}},
     {"lock_over", {"'queue-0', " DIGESTS ", 1800000000500"}},
     {"find_digests", {"'queue-0', " DIGESTS ", 1800000000500"}},
-    {"lock_leases", {"'queue-0', '{1,900}', ARRAY['lease-1'::bytea, 'none', " OLD_LEASE "]"}},
+    {"lock_leases", {"'queue-0', '{1,900}', ARRAY['lease-1'::bytea, 'none', " OLD_LEASE "], 0"}},
     {"lock_id", {"'queue-0', 900"}},
     {"lock_dead", {"'queue-0', 0, 0, 100", 110, 700}},
     {"find_holders", {"'queue-0', 0, 0, 100, 1800000000500", 210, 1'000}},

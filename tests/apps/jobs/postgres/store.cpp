@@ -205,7 +205,7 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
     const std::string others = "rota_jobs_order";
     for (const std::string& each :
          {plan(sql::lock_over, "'q', '{a,b}', 9"), plan(sql::find_digests, "'q', '{a,b}', 9"),
-          plan(sql::lock_leases, "'q', '{7}', '{a,b}'"), plan(sql::lock_id, "'q', 7"),
+          plan(sql::lock_leases, "'q', '{7}', '{a,b}', 1"), plan(sql::lock_id, "'q', 7"),
           plan(sql::find_job, "'q', 7"), plan(sql::find_digest, "'q', '{a}'"),
           plan(sql::find_dead_digest, "'q', '{a}', 9"), plan(sql::lock_dead_named, "'q', '{7,8}'"),
           plan(sql::find_holders_named, "'q', '{7,8}', 9")})
