@@ -11,6 +11,7 @@
 
 #include "jobs/api/handlers.hpp"
 #include "jobs/api/problem.hpp"
+#include "jobs/api/words.hpp"
 #include "openapi_json.hpp"
 
 namespace jobs {
@@ -42,7 +43,7 @@ task<response> with_problems(request& req, rota::http::next proceed) {
     } catch (const problem& p) {
         refused = to_response(p);
     } catch (const store_error& e) {
-        refused = to_response({503, "store_unavailable", e.what()});
+        refused = to_response({503, code_of(e.kind()), e.what()});
     } catch (const rota::http::http_error& e) {
         refused = describe_failure(e.status(), e.what());
     }

@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,7 @@ task<void> add_read(service* s, const std::string* queue, bulk_add* from,
     std::vector<new_job> jobs = from->take_jobs();
     std::vector<add_result> results;
     std::optional<std::string> failure;
+    std::string_view code = code_of(store_fault::unreachable);
     if (s->backing().health().is_up())
         out_of_reach->reset();
     if (*out_of_reach) {
@@ -67,12 +69,15 @@ task<void> add_read(service* s, const std::string* queue, bulk_add* from,
             results = co_await s->backing().add(*queue, std::move(jobs), std::nullopt, s->now());
         } catch (const store_error& e) {
             failure = e.what();
+            code = code_of(e.kind());
             if (is_out_of_reach(e))
                 *out_of_reach = failure;
+            if (e.kind() == store_fault::unknown) // what follows is not asked for
+                *out_of_reach = "the job store's server does not answer";
         }
     }
     if (failure) {
-        from->report_failure("store_unavailable", *failure, *outcomes);
+        from->report_failure(code, *failure, *outcomes);
     } else {
         from->report(results, *outcomes);
     }

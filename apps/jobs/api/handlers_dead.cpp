@@ -61,7 +61,7 @@ task<dead_result> settle_dead(service* s, request* req, dead_action action) {
     } catch (const store_error& e) {
         if (sum.done == 0)
             throw;
-        throw problem(503, "store_unavailable",
+        throw problem(503, code_of(e.kind()),
                       std::string(e.what()) + "; before that it was done to " +
                           std::to_string(sum.done) + " jobs");
     }

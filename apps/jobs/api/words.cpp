@@ -125,6 +125,10 @@ refusal_words words_of(add_outcome outcome) noexcept {
     return {500, "internal", "the job was added"};
 }
 
+std::string_view code_of(store_fault why) noexcept {
+    return why == store_fault::unknown ? "outcome_unknown" : "store_unavailable";
+}
+
 std::string time_text(time_ms when) {
     using namespace std::chrono;
     const sys_time<milliseconds> time{milliseconds(when)};

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "jobs/job_types.hpp"
+#include "jobs/store_health.hpp"
 
 namespace jobs {
 
@@ -34,6 +35,9 @@ struct refusal_words {
     std::string_view detail;
 };
 [[nodiscard]] refusal_words words_of(add_outcome outcome) noexcept;
+
+/// The code of an answer that a call of the store has failed.
+[[nodiscard]] std::string_view code_of(store_fault why) noexcept;
 
 /// A time as RFC 3339 has it, in UTC with milliseconds: 2026-01-31T23:59:59.999Z. Years 0 to 9999.
 [[nodiscard]] std::string time_text(time_ms when);

@@ -40,6 +40,11 @@ def is_unavailable(answer, words):
     check(words in answer.json()["detail"], answer.body)
 
 
+def is_not_known(answer):
+    equal((answer.status, answer.json()["code"]), (503, "outcome_unknown"), answer.body)
+    check("not known" in answer.json()["detail"], answer.body)
+
+
 def add_in_the_end(queue, payload):
     """The first answer that is not 503."""
     answers = []
@@ -68,9 +73,13 @@ def test_a_commit_that_is_not_answered_is_not_known(program, options, server):
         for key, pass_on, again in ((1, False, 201), (2, True, 409)):
             relay.pass_on = pass_on
             relay.cut = COMMIT
-            is_unavailable(queue.add(key), "not known")
+            is_not_known(queue.add(key))
             equal(add_in_the_end(queue, key).status, again)
         equal(queue.show()["counts"]["queued"], 3)
+        relay.cut = COMMIT
+        lines = queue.server.request("POST", f"{queue.path}/jobs", b'{"payload":3}\n',
+                                  {"Content-Type": "application/x-ndjson"})
+        check(b'"code":"outcome_unknown"' in lines.body, lines.body)
     with_relay(test, program, options, server, "unknown")
 
 
@@ -311,11 +320,6 @@ def test_jobs_whose_answer_was_lost_in_an_outage_go_back(program, options, serve
         server.start()
         eventually(lambda: ready(app) is True, "the store is there")
         eventually(lambda: has_counts(queue, in_progress=0, failures=40), "they go back")
-
-
-def is_not_known(answer):
-    equal((answer.status, answer.json()["code"]), (503, "store_unavailable"), answer.body)
-    check("not known" in answer.json()["detail"], answer.body)
 
 
 def test_jobs_of_a_take_that_is_not_known_go_back(program, options, server):

@@ -34,6 +34,13 @@ TEST_CASE("refusals have a status, a code and a sentence") {
     CHECK(words_of(add_outcome::out_of_ids).status == 503);
 }
 
+TEST_CASE("what may have been done is told from what has not") {
+    CHECK(code_of(store_fault::unknown) == "outcome_unknown");
+    for (const store_fault fault :
+         {store_fault::failed, store_fault::full, store_fault::unreachable, store_fault::late})
+        CHECK(code_of(fault) == "store_unavailable");
+}
+
 TEST_CASE("times are RFC 3339") {
     CHECK(time_text(0) == "1970-01-01T00:00:00.000Z");
     CHECK(time_text(951'782'400'007) == "2000-02-29T00:00:00.007Z");
