@@ -123,6 +123,15 @@ def test_the_document_is_sound(api):
     equal(api.call("describeApi").json(), api.document)
 
 
+def test_what_is_left_out_is_as_its_default(api):
+    """Of these two there is none: it depends."""
+    schemas = api.document["components"]["schemas"]
+    retry = schemas["Acknowledgement"]["properties"]["retries"]["items"]["properties"]["delay_ms"]
+    _, _, listing = api.operations["listJobs"]
+    (state,) = (each["schema"] for each in api.parameters(listing) if each["name"] == "state")
+    equal([schema.get("default") for schema in (retry, state)], [None, None])
+
+
 def test_methods(api):
     """What OPTIONS tells of each path is what is listed."""
     for template, item in api.document["paths"].items():
