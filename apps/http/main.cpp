@@ -13,7 +13,6 @@
 #include "process.hpp"
 #include "program.hpp"
 #include "settings.hpp"
-#include "tls.hpp"
 
 int main(int argc, char** argv) {
     rota_http::prepare_process();
@@ -21,11 +20,10 @@ int main(int argc, char** argv) {
         rota_http::settings from;
         if (const auto code = rota_http::read_command_line(argc, argv, from, std::cout, std::cerr))
             return *code;
-        rota_http::heed_hangups(from);
         const rota_http::logging log(from.log_level);
-        rota::io::end_signals signals(from.drain_timeout);
-        if (from.tls.port) // until there are certificates to read again
-            signals.call_on_hangup([] {});
+        using rota::io::end_signals;
+        end_signals signals(from.drain_timeout,
+                            from.tls.port ? end_signals::hangups::call : end_signals::hangups::end);
         rota_http::program served(from);
         served.run(signals);
         rota::log::info("done");

@@ -226,7 +226,8 @@ void program::run(rota::io::end_signals& signals) {
     } catch (...) {
         error = std::current_exception();
     }
-    signals.call_on_hangup({});
+    if (settings_.tls.port)
+        signals.call_on_hangup({});
     for (const rota::routine_ptr& r : beside) {
         if (!r)
             continue;

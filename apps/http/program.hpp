@@ -28,7 +28,8 @@ public:
     program(const program&) = delete;
     program& operator=(const program&) = delete;
 
-    /// Serves until one of `signals`, then drains. Throws std::system_error if it cannot listen.
+    /// Serves until one of `signals`, then drains. With HTTPS their hangups call. Throws
+    /// std::system_error if it cannot listen.
     void run(rota::io::end_signals& signals);
 
 private:

@@ -1,6 +1,5 @@
 #include "tls.hpp"
 
-#include <csignal>
 #include <exception>
 #include <string>
 #include <utility>
@@ -13,11 +12,6 @@
 #include <rota/sleep.hpp>
 
 namespace rota_http {
-
-void heed_hangups(const settings& from) noexcept {
-    if (from.tls.port)
-        std::signal(SIGHUP, SIG_DFL);
-}
 
 void add_tls(rota::http::server_options& to, const settings& from) {
     if (!from.tls.port)

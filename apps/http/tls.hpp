@@ -9,10 +9,6 @@
 
 namespace rota_http {
 
-/// Before anything of `from` is done, with no other thread: SIGHUP is for certificates where there
-/// are some, also if it was ignored, as nohup(1) has it.
-void heed_hangups(const settings& from) noexcept;
-
 /// HTTPS, where `from` has it. An OCSP response in CERTIFICATE.ocsp is stapled.
 void add_tls(rota::http::server_options& to, const settings& from);
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <ctime>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include <pthread.h>
@@ -23,13 +24,14 @@ namespace {
 /// wait for the reader of it.
 constexpr std::chrono::milliseconds last_line{500};
 
-sigset_t ending_signals() noexcept {
+sigset_t signals_taken(end_signals::hangups what) noexcept {
     sigset_t set;
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGINT);
     ::sigaddset(&set, SIGTERM);
     struct sigaction now {};
-    if (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+    if (what == end_signals::hangups::call ||
+        (::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler != SIG_IGN))
         ::sigaddset(&set, SIGHUP);
     return set;
 }
@@ -76,7 +78,7 @@ end_signals::handed_on::~handed_on() {
     }
 }
 
-end_signals::blocked::blocked() : set_(ending_signals()) {
+end_signals::blocked::blocked(hangups what) : set_(signals_taken(what)) {
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
 }
 
@@ -93,8 +95,8 @@ end_signals::blocked::~blocked() {
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-end_signals::end_signals(std::chrono::milliseconds drain_timeout)
-    : drain_timeout_(at_most_ten_years(drain_timeout)),
+end_signals::end_signals(std::chrono::milliseconds drain_timeout, hangups what)
+    : drain_timeout_(at_most_ten_years(drain_timeout)), hangups_(what), blocked_(what),
       thread_([this](const std::stop_token& ending) { listen(ending); }) {
     signal_thread.wait(0);
     handed_on_.emplace(blocked_.set());
@@ -122,19 +124,22 @@ void end_signals::call(std::function<void()> drain) {
 }
 
 void end_signals::call_on_hangup(std::function<void()> hangup) {
+    if (hangups_ != hangups::call)
+        throw std::logic_error(
+            "end_signals: SIGHUP ends the program, unless hangups::call is given");
     const std::lock_guard guard(hangup_lock_);
     hangup_ = std::move(hangup);
+    if (hangup_ && std::exchange(hung_up_, false))
+        hangup_();
 }
 
-/// True if it was no signal to end.
-bool end_signals::hung_up(int number) {
-    if (number != SIGHUP)
-        return false;
+void end_signals::hang_up() {
     const std::lock_guard guard(hangup_lock_);
-    if (!hangup_)
-        return false;
-    hangup_();
-    return true;
+    if (hangup_) {
+        hangup_();
+    } else {
+        hung_up_ = true;
+    }
 }
 
 void end_signals::pass_on(int number) {
@@ -188,9 +193,9 @@ void end_signals::listen(const std::stop_token& ending) {
         const int number = await(blocked_.set(), last_moment);
         if (ending.stop_requested())
             return;
-        if (number > 0 && hung_up(number))
-            continue;
-        if (number > 0) {
+        if (number == SIGHUP && hangups_ == hangups::call) {
+            hang_up();
+        } else if (number > 0) {
             const bool first = last_moment == clock::time_point::max();
             last_moment = std::min(last_moment, clock::now() + grace +
                                                     (first ? drain_timeout_ : clock::duration(0)));

@@ -29,9 +29,10 @@ def free_port():
 class Https(RotaHttp):
     """With certificates for localhost (the default), a.test and *.w.test."""
 
-    def __init__(self, program, *options, pairs=("localhost", "a", "w")):
+    def __init__(self, program, *options, pairs=("localhost", "a", "w"), **more):
         self.tls_port = free_port()
-        super().__init__(program, "--tls-port", self.tls_port, *MADE.options(*pairs), *options)
+        super().__init__(program, "--tls-port", self.tls_port, *MADE.options(*pairs), *options,
+                         **more)
 
     def raw(self):
         return socket.create_connection(("127.0.0.1", self.tls_port), PATIENCE_S)

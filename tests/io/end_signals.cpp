@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -122,9 +123,10 @@ TEST_CASE("what a thread gets that does not block signals is passed on") {
 }
 
 TEST_CASE("SIGHUP may mean something else, and ends nothing then") {
-    CHECK(exit_code_of_child([] {
-              std::signal(SIGHUP, SIG_DFL); // not as nohup has it
-              end_signals signals(1h);
+    const auto before = GENERATE(SIG_DFL, SIG_IGN);
+    CHECK(exit_code_of_child([before] {
+              std::signal(SIGHUP, before);
+              end_signals signals(1h, end_signals::hangups::call);
               std::atomic<int> calls{0};
               std::atomic<int> hangups{0};
               signals.call([&] { ++calls; });
@@ -134,12 +136,40 @@ TEST_CASE("SIGHUP may mean something else, and ends nothing then") {
                   signal_self(SIGHUP);
                   passed = passed && becomes([&] { return hangups == i; });
               }
-              passed = passed && calls == 0;
               signals.call_on_hangup({});
               signal_self(SIGHUP);
-              passed = passed && becomes([&] { return calls == 1; });
-              return passed && hangups == 3 ? 7 : 8;
+              passed = passed && calls == 0 && hangups == 3;
+              signal_self(SIGTERM);
+              return passed && becomes([&] { return calls == 1; }) ? 7 : 8;
           }) == 7);
+}
+
+TEST_CASE("a SIGHUP that comes before its meaning is kept, and ends nothing") {
+    CHECK(exit_code_of_child([] {
+              std::signal(SIGHUP, SIG_DFL);
+              sigset_t set;
+              ::sigemptyset(&set);
+              ::sigaddset(&set, SIGHUP);
+              ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+              signal_self(SIGHUP); // waits to be taken
+              std::atomic<int> calls{0};
+              std::atomic<int> hangups{0};
+              end_signals signals(1h, end_signals::hangups::call);
+              signals.call([&] { ++calls; });
+              bool passed = true;
+              for (int i = 1; i <= 3; ++i) {
+                  signals.call_on_hangup([&] { ++hangups; });
+                  passed = passed && becomes([&] { return hangups == i; });
+                  signals.call_on_hangup({});
+                  signal_self(SIGHUP);
+              }
+              return passed && calls == 0 ? 7 : 8;
+          }) == 7);
+}
+
+TEST_CASE("where SIGHUP ends the program, it is given no other meaning") {
+    end_signals signals(1h);
+    CHECK_THROWS_AS(signals.call_on_hangup([] {}), std::logic_error);
 }
 
 TEST_CASE("the mask of the thread is as before, and what nobody has taken is dropped") {

@@ -100,6 +100,21 @@ def test_client_certificates(program, options):
             check(refused, f"{certificate} is refused")
 
 
+def hang_up_early():
+    """Before exec: the signal waits until the program takes it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
+    os.kill(os.getpid(), signal.SIGHUP)
+
+
+def test_a_hangup_before_there_are_certificates(program, options):
+    with Https(program, *options, preexec_fn=hang_up_early) as server:
+        server.wait_for("SIGHUP: certificates have been read again")
+        with server.agree() as client:
+            client.sendall(GET)
+            equal(read_answer(client)[1], b"Hello, World!")
+        equal(server.end(), 0)
+
+
 def test_sessions_are_resumed(program, options):
     with Https(program, *options) as server:
         kept = MADE.path("session")

@@ -13,7 +13,8 @@
 namespace rota::io {
 
 /// The signals that end a program, SIGINT, SIGTERM and SIGHUP (unless that is ignored, as nohup(1)
-/// has it), on a thread of its own, so that no handler that keeps its worker can hold them up.
+/// has it, or means something else), on a thread of its own, so that no handler that keeps its
+/// worker can hold them up.
 ///
 /// Once there has been one, the process ends in time, whatever hangs: if the drain timeout and
 /// `grace` have passed, or `grace` after a second one, it says so in the log and ends with exit
@@ -27,8 +28,14 @@ class end_signals {
 public:
     static constexpr std::chrono::seconds grace{5};
 
+    /// What SIGHUP does, from the start on.
+    enum class hangups {
+        end, ///< as the other signals, unless it is ignored
+        call ///< what call_on_hangup() is given, also if it was ignored
+    };
+
     /// Throws std::system_error if no thread can be created.
-    explicit end_signals(std::chrono::milliseconds drain_timeout);
+    explicit end_signals(std::chrono::milliseconds drain_timeout, hangups = hangups::end);
     ~end_signals();
     end_signals(const end_signals&) = delete;
     end_signals& operator=(const end_signals&) = delete;
@@ -37,16 +44,17 @@ public:
     /// It does not throw. Empty: nothing is called any more, nor is being called on return.
     void call(std::function<void()> drain);
 
-    /// From now on SIGHUP does not end the program: `hangup` is called for each, on the thread of
-    /// the signals, which has nothing else to do meanwhile but to end the program. It does not
-    /// throw. Empty: SIGHUP ends as the others; nothing is being called any more on return.
+    /// From now on `hangup` is called for each SIGHUP, on the thread of the signals, which has
+    /// nothing else to do meanwhile but to end the program; and now, once, if there have been some
+    /// that nothing was called for. It does not throw. Empty: nothing is called, nor is being
+    /// called on return. Throws std::logic_error unless `hangups::call` was given.
     void call_on_hangup(std::function<void()> hangup);
 
 private:
     /// Blocks signals for as long as it lives.
     class blocked {
     public:
-        blocked();
+        explicit blocked(hangups what);
         ~blocked();
         blocked(const blocked&) = delete;
         blocked& operator=(const blocked&) = delete;
@@ -71,15 +79,17 @@ private:
     };
 
     void listen(const std::stop_token& ending);
-    [[nodiscard]] bool hung_up(int number);
+    void hang_up();
     void pass_on(int number);
     [[noreturn]] void give_up() noexcept;
 
     const std::chrono::milliseconds drain_timeout_;
+    const hangups hangups_;
     const blocked blocked_;
-    std::mutex hangup_lock_; // guards the next one
+    std::mutex hangup_lock_; // guards the next two
     std::function<void()> hangup_;
-    std::mutex lock_; // guards the next three
+    bool hung_up_ = false; // and nothing was called for it
+    std::mutex lock_;      // guards the next three
     std::function<void()> drain_;
     int signals_ = 0;                   // up to two
     std::vector<std::jthread> telling_; // write to the log, which may be what hangs
