@@ -173,33 +173,44 @@ struct listener::core final : operation, handle_core {
     }
 
     std::optional<accepted_socket> take() noexcept {
-        if (closed)
-            return take_let_in();
+        if (!let_in.empty()) {
+            accepted_socket next = std::move(let_in.front());
+            let_in.pop_front();
+            return next;
+        }
+        if (closed || in_a_row == accepts_in_a_row)
+            return std::nullopt;
+        ++in_a_row;
+        return take_waiting();
+    }
+
+    /// The next in the backlog; none if nobody waits there, or accepting pauses.
+    std::optional<accepted_socket> take_waiting() noexcept {
         unsigned failures = 0;
-        while (!retry.armed() && in_a_row < accepts_in_a_row) {
+        while (!retry.armed()) {
             const int client = ::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
-            if (client >= 0) {
-                ++in_a_row;
+            if (client >= 0)
                 return accepted_socket(client);
-            }
             const int error = errno;
-            if (error == EAGAIN) { // nobody waits any more
-                trouble = 0;
-                break;
-            }
             // So many in a row are not the clients' fault: a filter of system calls, perhaps.
-            if (!is_of_one_client(error) || ++failures == accepts_in_a_row)
+            if (error != EAGAIN && is_of_one_client(error) && ++failures < accepts_in_a_row)
+                continue;
+            if (error == EAGAIN)
+                trouble = 0;
+            if (closing && (error == EAGAIN || !anybody_waits())) {
+                shut();
+            } else if (error != EAGAIN) {
                 pause(error);
+            }
+            break;
         }
         return std::nullopt;
     }
 
-    std::optional<accepted_socket> take_let_in() noexcept {
-        if (let_in.empty())
-            return std::nullopt;
-        accepted_socket next = std::move(let_in.front());
-        let_in.pop_front();
-        return next;
+    /// Without descriptors accept() does not look.
+    [[nodiscard]] bool anybody_waits() const noexcept {
+        pollfd backlog{.fd = fd, .events = POLLIN, .revents = 0};
+        return ::poll(&backlog, 1, 0) != 0;
     }
 
     /// Asks to be told when it is worth another take().
@@ -242,6 +253,10 @@ struct listener::core final : operation, handle_core {
     void orphan() noexcept {
         close();
         let_in.clear();
+        if (!closed) {
+            log::warn("accept: clients that still wait are turned away");
+            shut();
+        }
         orphaned = true;
         end_if_orphaned();
     }
@@ -285,28 +300,33 @@ struct listener::core final : operation, handle_core {
         core& self;
     };
 
-    /// Clients that the kernel has let in already are not turned away.
-    void take_backlog() noexcept {
+    /// No new clients. Those that the kernel has let in already are not turned away: if there is no
+    /// room for all of them now, it listens on until the last one is taken.
+    void close() noexcept {
+        if (closing)
+            return;
+        closing = true;
+        file.remove(); // while nobody can take it for stale
+        io.home.timers().disarm(retry);
         try {
-            while (let_in.size() < backlog_taken_at_close) {
-                accepted_socket client(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC));
-                if (client.get() < 0)
-                    break;
-                let_in.push_back(std::move(client));
+            while (!closed && !retry.armed() && let_in.size() < backlog_taken_at_close) {
+                if (auto client = take_waiting())
+                    let_in.push_back(std::move(*client));
             }
         } catch (const std::bad_alloc&) {
-            log::warn("accept: no memory for those that wait");
+            pause(ENOMEM);
+        }
+        if (retry.armed()) {
+            ::listen(fd, 0); // further ones do not get in as long as some wait
+            acceptor.wake();
+        } else if (!closed) {
+            shut();
         }
     }
 
-    /// No new clients.
-    void close() noexcept {
-        if (closed)
-            return;
-        take_backlog();
+    void shut() noexcept {
         closed = true;
         io.home.timers().disarm(retry);
-        file.remove(); // while nobody can take it for stale
         // Which ends the poll.
         if (::shutdown(fd, SHUT_RDWR) != 0 && active) {
             cancel_pending = true;
@@ -333,15 +353,16 @@ struct listener::core final : operation, handle_core {
     accepted_socket socket;
     socket_file file;
     assignment place;                   // keeps the worker
-    std::deque<accepted_socket> let_in; // before the close, and not yet taken
+    std::deque<accepted_socket> let_in; // at the close, and not yet taken
     wait_point acceptor{io.home};
     retry_timer retry{*this};
     orphan_node orphaning{*this};
-    handle_state handle; // any thread
+    handle_state handle;  // any thread
+    bool closing = false; // no more clients than wait
     bool closed = false;
     bool cancel_pending = false;
     bool orphaned = false;
-    unsigned in_a_row = 0; // accepted since the last watch()
+    unsigned in_a_row = 0; // tries to accept since the last watch()
     int trouble = 0;       // what the last accept failed with, if it may last
 };
 
@@ -355,7 +376,7 @@ std::optional<accepted_socket> listener::try_accept() noexcept { return core_->t
 
 task<void> listener::ready(deadline until, std::source_location where) {
     core& c = *core_;
-    if (!c.closed) {
+    if (!c.closed && c.let_in.empty()) {
         c.watch();
         auto arrival = c.acceptor.wait("listener::accept", until, where);
         co_await arrival;

@@ -59,6 +59,29 @@ struct greeter {
     endpoint where;
 };
 
+/// Closes a listener for which so many clients wait; how many it accepts then.
+task<std::size_t> accept_after_close(context* ctx, std::size_t waiting, deadline until = {}) {
+    rota::routine& self = co_await rota::current_routine;
+    listener l(*ctx, self.home(), endpoint::ip("127.0.0.1", 0));
+    const endpoint where = l.local();
+    std::vector<peer> clients;
+    for (std::size_t i = 0; i < waiting; ++i)
+        clients.emplace_back(where);
+    l.close();
+    std::size_t taken = 0;
+    try {
+        for (;; ++taken)
+            const accepted_socket s = co_await l.accept(until);
+    } catch (const rota::timed_out&) {
+        throw;
+    } catch (const std::system_error& e) {
+        expect(e.code().value() == ECANCELED, "closed");
+    }
+    peer late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    expect(late.try_connect(where) == ECONNREFUSED, "refused");
+    co_return taken;
+}
+
 /// Few descriptors for this process.
 class few_descriptors {
 public:
@@ -188,6 +211,45 @@ TEST_CASE("a listener may be closed while it pauses") {
         peer late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         CHECK(late.try_connect(g.where) == ECONNREFUSED);
     }
+}
+
+TEST_CASE("after close() those for whom there was no descriptor are accepted once there is one") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    context ctx(options_for(how));
+    const logged log;
+    for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM}) {
+        for (const std::size_t first : {0, 7}) { // there is room for these
+            CAPTURE(error, first);
+            std::vector<int> errors(first, 0);
+            errors.insert(errors.end(), {error, error, error});
+            const failing_accept accepts(errors);
+            CHECK(ctx.block_on(accept_after_close(&ctx, 20)) == 20);
+            CHECK(accepts.all_failed());
+        }
+    }
+    CHECK(log.count("turned away") == 0);
+}
+
+TEST_CASE("a listener that is closed does not wait for descriptors that nobody needs") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    context ctx(options_for(how));
+    const failing_accept accepts(std::vector<int>(100, EMFILE));
+    CHECK(ctx.block_on(accept_after_close(&ctx, 0)) == 0);
+    CHECK(accepts.calls() == 1);
+}
+
+TEST_CASE("clients for whom there was no descriptor to the end are in the log") {
+    const combination how = each_combination();
+    CAPTURE(how);
+    const logged log;
+    {
+        context ctx(options_for(how));
+        const failing_accept accepts(std::vector<int>(1'000, EMFILE));
+        CHECK_THROWS_AS(ctx.block_on(accept_after_close(&ctx, 1, deadline(50ms))), rota::timed_out);
+    }
+    CHECK(log.count("turned away") == 1);
 }
 
 TEST_CASE("nobody waits for a server that has no descriptor for signals") {

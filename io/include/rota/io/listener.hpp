@@ -66,7 +66,9 @@ public:
     task<void> ready(deadline until = {},
                      std::source_location where = std::source_location::current());
     /// Refuses new clients from now on. Those that the kernel has let in already, 4096 at most,
-    /// are accepted at once, since it would reset them, and can still be had from accept().
+    /// are accepted at once, since it would reset them, and can still be had from accept(). Without
+    /// descriptors or memory for all of them it accepts the rest as there are some; as long as
+    /// there is a rest, new clients wait instead of being refused.
     void close() noexcept;
     /// Where it listens: the port that the system chose, if it was 0. Throws std::system_error.
     [[nodiscard]] endpoint local() const;
