@@ -4,8 +4,8 @@
 #include <exception>
 #include <iostream>
 #include <optional>
-#include <system_error>
 
+#include <rota/io/detail/failure.hpp>
 #include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
 
@@ -27,13 +27,9 @@ int main(int argc, char** argv) {
         rota_http::program served(from);
         served.run(signals);
         rota::log::info("done");
-    } catch (const std::system_error& e) {
-        // What the library says of a thread that cannot be had is the reason only.
-        const bool bare = e.what() == e.code().message();
-        std::fprintf(stderr, "rota-http: %s%s\n", bare ? "cannot start a thread: " : "", e.what());
-        return 1;
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "rota-http: %s\n", e.what());
+        const rota::io::detail::failure_words words = rota::io::detail::words_for(e);
+        std::fprintf(stderr, "rota-http: %s%s%s\n", words.before, words.reason, words.cure);
         return 1;
     }
     return 0;

@@ -4,10 +4,13 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include <rota/io/detail/failure.hpp>
 #include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
 
@@ -48,13 +51,32 @@ void run_until_signalled(context& ctx, server& s) {
     run_until_signalled(ctx, s, *signals);
 }
 
+detail::failure_words detail::words_for(const std::exception& e) noexcept {
+    if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
+        return {"", "no memory", " (raise the limit of it: ulimit -v, or the container's)"};
+    // Of a thread that cannot be had the library says the reason only.
+    const auto* const of_system = dynamic_cast<const std::system_error*>(&e);
+    try {
+        if (of_system != nullptr &&
+            of_system->code() == std::errc::resource_unavailable_try_again &&
+            of_system->code().message() == e.what()) {
+            return {"cannot start a thread: ", e.what(),
+                    " (raise the limit of threads or of memory: ulimit -u, ulimit -v, or the "
+                    "container's)"};
+        }
+    } catch (const std::bad_alloc&) { // for the message
+    }
+    return {"", e.what(), ""};
+}
+
 int detail::exit_code_of_failure() noexcept {
     try {
         try {
             // cppcheck-suppress rethrowNoCurrentException ; it is called by a handler
             throw;
         } catch (const std::exception& e) {
-            log::critical("{}", e.what());
+            const failure_words words = words_for(e);
+            log::critical("{}{}{}", words.before, words.reason, words.cure);
         }
     } catch (...) { // no exception with a text, or no memory to tell it
         std::fputs("something went wrong, and it cannot be said what\n", stderr);

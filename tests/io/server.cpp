@@ -7,8 +7,10 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include <rota/detail/quiet_thread.hpp>
 #include <rota/sleep.hpp>
 
+#include "logged.hpp"
 #include "support.hpp"
 
 using namespace std::chrono_literals;
@@ -422,4 +425,13 @@ TEST_CASE("serve() returns an exit code, and says in one line why it could not")
     CHECK(exit_code_of([moved = std::make_unique<int>(6)]() mutable { return *moved; }) == 6);
     const auto fails = []() -> int { throw std::runtime_error("on purpose"); };
     CHECK(exit_code_of(fails) == 1);
+    const logged log;
+    CHECK(exit_code_of([] { throw std::bad_alloc(); }) == 1);
+    CHECK(log.count("no memory (raise the limit of it: ulimit -v") == 1);
+    CHECK(exit_code_of([] { // as the library says it of a thread
+              throw std::system_error(
+                  std::make_error_code(std::errc::resource_unavailable_try_again));
+          }) == 1);
+    CHECK(log.count("cannot start a thread: ") == 1);
+    CHECK(log.count("(raise the limit of threads or of memory: ulimit -u") == 1);
 }

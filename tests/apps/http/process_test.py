@@ -200,6 +200,24 @@ def test_threads_that_cannot_be_had(program, options):
             print("skipped: others may not run it")
             return
         equal(code, 0 if line else 1, f"{count} threads: {lines}")
+        check(line or "raise the limit" in "".join(lines), f"what to do: {lines}")
+
+
+def test_memory_that_cannot_be_had(program, options):
+    """It says what to do about it; if it does not even begin, that is for ld.so to say."""
+    if "ROTA_TEST_SANITIZED" in os.environ:  # which needs terabytes
+        return
+    told = 0
+    for megabytes in range(16, 128, 4):
+        run = subprocess.run(["prlimit", f"--as={megabytes << 20}", program, "--port", "0",
+                              "--store", "memory", "--host", "192.0.2.1", *options],
+                             capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        lines = [line for line in run.stderr.splitlines() if line.startswith("rota-http: ")]
+        if lines and "192.0.2.1" not in lines[0]:
+            equal(run.returncode, 1, f"{megabytes} MiB: {run.stderr}")
+            check("raise the limit" in lines[0], lines)
+            told += 1
+    check(told != 0, "one was too little")
 
 
 def test_bad_options(program, _):
