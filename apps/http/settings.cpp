@@ -212,7 +212,6 @@ void add_tls(CLI::App& app, tls_settings& s) {
         ->needs(port);
 }
 
-/// What is wrong with options that belong together, or nothing.
 /// Whether both lead to one file, which need not be there.
 bool is_same_file(const std::string& one, const std::string& other) {
     const auto whole = [](const std::string& path) {
@@ -222,6 +221,7 @@ bool is_same_file(const std::string& one, const std::string& other) {
     return !one.empty() && !other.empty() && whole(one) == whole(other);
 }
 
+/// What is wrong with options that belong together, or nothing.
 std::string complaint_of(const settings& all) {
     const tls_settings& s = all.tls;
     if (s.certificates.size() != s.keys.size())
@@ -234,6 +234,29 @@ std::string complaint_of(const settings& all) {
         return "--access-log is at level info, which --log-level leaves out";
     if (is_same_file(all.tracking.log_file, all.port_file))
         return "--access-log-file and --port-file are one file";
+    return "";
+}
+
+/// What those who use a value would not have, or nothing.
+std::string complaint_of_value(const settings& all) {
+    using rota::io::endpoint;
+    const std::pair<const char*, std::function<void()>> uses[] = {
+        {"--host", [&] { (void)endpoint::ip(all.host, all.port); }},
+        {"--unix",
+         [&] {
+             if (!all.unix_path.empty())
+                 (void)endpoint::unix_path(all.unix_path);
+         }},
+        {"--allowed-host", [&] { (void)rota::http::guard({.allowed_hosts = all.allowed_hosts}); }},
+        {"--trusted-proxy", [&] { (void)rota::io::network_list(all.proxies.trusted); }},
+    };
+    for (const auto& [option, use] : uses) {
+        try {
+            use();
+        } catch (const std::invalid_argument& e) {
+            return std::string(option) + ": " + e.what();
+        }
+    }
     return "";
 }
 
@@ -426,24 +449,11 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
         err << "rota-http: " << message << " (see --help)\n";
         return 2;
     }
-    if (const std::string wrong = complaint_of(into); !wrong.empty()) {
-        err << "rota-http: " << wrong << " (see --help)\n";
-        return 2;
-    }
-    try {
-        (void)rota::io::endpoint::ip(into.host, into.port);
-        if (!into.unix_path.empty())
-            (void)rota::io::endpoint::unix_path(into.unix_path);
-        (void)rota::http::guard({.allowed_hosts = into.allowed_hosts});
-    } catch (const std::invalid_argument& e) {
-        err << "rota-http: " << e.what() << " (see --help)\n";
-        return 2;
-    }
-    try {
-        (void)rota::io::network_list(into.proxies.trusted);
-    } catch (const std::invalid_argument& e) {
-        err << "rota-http: --trusted-proxy: " << e.what() << " (see --help)\n";
-        return 2;
+    for (const auto complaint : {complaint_of, complaint_of_value}) {
+        if (const std::string wrong = complaint(into); !wrong.empty()) {
+            err << "rota-http: " << wrong << " (see --help)\n";
+            return 2;
+        }
     }
     return std::nullopt;
 }

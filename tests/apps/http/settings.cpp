@@ -248,6 +248,9 @@ TEST_CASE("what is wrong is told in one line") {
         CHECK(r.err.starts_with("rota-http: "));
         CHECK(std::ranges::count(r.err, '\n') == 1);
         CHECK(r.err.ends_with("(see --help)\n"));
+        CHECK(std::ranges::any_of(arguments, [&r](const std::string& each) {
+            return r.err.find(each.substr(0, each.find('='))) != std::string::npos;
+        }));
         CHECK(r.out.empty());
     }
 }
@@ -267,6 +270,9 @@ TEST_CASE("what is wrong with a value is told with the option, and with the larg
         return r.code == 2 && r.err.find(what) != std::string::npos;
     };
     CHECK(says("--trusted-proxy", "10.0.0.0/33", "--trusted-proxy: "));
+    CHECK(says("--allowed-host", "2001:db8::1", "--allowed-host: "));
+    CHECK(says("--host", "x", "--host: "));
+    CHECK(says("--unix", std::string(200, 'x').c_str(), "--unix: "));
     CHECK(says("--stall-limit", "999999h", "is no time up to 8784h"));
     CHECK(says("--max-body", "99999999999G", "is no size below 8589934592G"));
     CHECK_FALSE(reading({"--stall-limit", "8784h"}).code);
