@@ -12,6 +12,7 @@
 
 #include <rota/http/conditional.hpp>
 #include <rota/http/error.hpp>
+#include <rota/task.hpp>
 
 // Made of console/* by tools/embed.py.
 #include "api_js.hpp"
@@ -182,15 +183,15 @@ struct guarded_files {
         answer.header("Allow", "GET, HEAD, OPTIONS");
         return answer;
     }
-
-    /// What the page needs before there is a token.
-    [[nodiscard]] response file(const request& req) const {
-        const auto refused = by->check_browser(req);
-        if (refused)
-            return guard::answer(*refused, {});
-        return serve(find(all, req.param("file")), req);
-    }
 };
+
+/// Around what the page needs before there is a token.
+rota::task<response> pass_browsers(std::shared_ptr<const guard> by, request* req,
+                                   rota::http::next proceed) {
+    if (const auto refused = by->check_browser(*req))
+        co_return guard::answer(*refused, {});
+    co_return co_await proceed(*req);
+}
 
 } // namespace
 
@@ -202,9 +203,15 @@ void add_console(rota::http::router& to, std::shared_ptr<const guard> by, const 
     for (const method m :
          {method::post, method::put, method::patch, method::delete_, method::options})
         to.add(m, "/", [shared](const request& req) { return shared->other_method(req); });
-    to.get("/", coded.answers([shared](const request& req) { return shared->page(req); }))
-        .get("/console/{file}",
-             coded.answers([shared](const request& req) { return shared->file(req); }));
+    to.get("/", coded.answers([shared](const request& req) { return shared->page(req); }));
+    rota::http::router files;
+    files.get("/{file}", coded.answers([shared](const request& req) {
+        return serve(find(shared->all, req.param("file")), req);
+    }));
+    files.use([by = shared->by](request& req, rota::http::next proceed) {
+        return pass_browsers(by, &req, proceed);
+    });
+    to.mount("/console", std::move(files));
 }
 
 } // namespace rota_http

@@ -70,6 +70,10 @@ def test_hosts_on_loopback(program, options):
                      "127.0.0.1.evil.example", "b.example", "192.168.0.1", "[::2]"):
             refused_all(s, 421, GUARDED + ASSETS, Host=host)
             equal(statuses(s, OPEN, Host=host), {path: plain[path] for path in OPEN}, host)
+        for path in GUARDED + ASSETS:
+            for method in ("HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"):
+                equal(s.request(method, path, headers={"Host": "evil.example"}).status, 421,
+                      f"{method} {path}")
         check_problem(s.get("/v1/queues", headers={"Host": "x"}), 421, "--allowed-host")
         check(b"--allowed-host" in s.get("/", headers={"Host": "x"}).body, "the option is named")
         for request, status in ((b"GET /v1/queues HTTP/1.0\r\n\r\n", b"421"),
