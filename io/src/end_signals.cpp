@@ -103,12 +103,7 @@ end_signals::end_signals(std::chrono::milliseconds drain_timeout, hangups what)
 }
 
 end_signals::~end_signals() {
-    std::vector<std::jthread> telling;
-    {
-        const std::lock_guard guard(lock_);
-        telling.swap(telling_);
-    }
-    telling.clear(); // joins them; should the log hang, the deadline still stands
+    call({});
     handed_on_.reset();
     thread_.request_stop();
     ::pthread_kill(thread_.native_handle(), SIGINT); // ends its wait
@@ -117,10 +112,13 @@ end_signals::~end_signals() {
 }
 
 void end_signals::call(std::function<void()> drain) {
+    std::vector<std::jthread> telling; // is joined; should the log hang, the deadline still stands
     const std::lock_guard guard(lock_);
     drain_ = std::move(drain);
     for (int i = 0; i < signals_ && drain_; ++i)
         drain_();
+    if (!drain_)
+        telling.swap(telling_);
 }
 
 void end_signals::call_on_hangup(std::function<void()> hangup) {

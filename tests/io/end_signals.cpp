@@ -76,7 +76,37 @@ class stuck_sink final : public spdlog::sinks::base_sink<std::mutex> {
     void flush_() override {}
 };
 
+/// Writes nothing before it may, and counts.
+struct patient_sink final : spdlog::sinks::base_sink<std::mutex> {
+    void sink_it_(const spdlog::details::log_msg&) override {
+        may.wait(false);
+        ++lines;
+    }
+    void flush_() override {}
+    std::atomic<bool> may{false};
+    std::atomic<int> lines{0};
+};
+
 } // namespace
+
+TEST_CASE("what is said of the signals stands before what the program says at its end") {
+    CHECK(exit_code_of_child([] {
+              const auto sink = std::make_shared<patient_sink>();
+              spdlog::set_default_logger(std::make_shared<spdlog::logger>("", sink));
+              end_signals signals(1h);
+              std::atomic<int> calls{0};
+              signals.call([&] { ++calls; });
+              for (int i = 1; i <= 2; ++i) {
+                  signal_self(SIGTERM);
+                  if (!becomes([&] { return calls == i; }))
+                      return 8;
+              }
+              sink->may = true;
+              sink->may.notify_all();
+              signals.call({});
+              return sink->lines == 2 ? 7 : 9;
+          }) == 7);
+}
 
 TEST_CASE("each signal is passed on, up to two, also one that came before") {
     CHECK(exit_code_of_child([] {

@@ -41,7 +41,8 @@ public:
     end_signals& operator=(const end_signals&) = delete;
 
     /// From now on `drain` is called for each signal, up to two, and now for those that there were.
-    /// It does not throw. Empty: nothing is called any more, nor is being called on return.
+    /// It does not throw. Empty: nothing is called any more, nor is being called on return, and the
+    /// log has what is said of the signals.
     void call(std::function<void()> drain);
 
     /// From now on `hangup` is called for each SIGHUP, on the thread of the signals, which has
