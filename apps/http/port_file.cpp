@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include <unistd.h>
+
 namespace rota_http {
 namespace {
 
@@ -25,7 +27,7 @@ port_file::port_file(std::string path, std::uint16_t port) : path_(std::move(pat
                                 "cannot write " + path_ + ", which is no regular file");
     }
     const std::string half = path_ + ".new";
-    std::remove(half.c_str()); // of a program that was killed; nothing is written through a link
+    ::unlink(half.c_str()); // of a program that was killed; nothing is written through a link
     std::FILE* const file = std::fopen(half.c_str(), "wxe");
     bool written = file != nullptr && std::fprintf(file, "%u\n", unsigned{port}) > 0 &&
                    std::fflush(file) == 0 && ::fstat(::fileno(file), &written_) == 0;
@@ -34,7 +36,7 @@ port_file::port_file(std::string path, std::uint16_t port) : path_(std::move(pat
     if (!written || std::rename(half.c_str(), path_.c_str()) != 0) {
         const int error = errno;
         if (file != nullptr)
-            std::remove(half.c_str());
+            ::unlink(half.c_str());
         throw std::system_error(error, std::system_category(), "cannot write " + path_);
     }
 }
@@ -42,7 +44,7 @@ port_file::port_file(std::string path, std::uint16_t port) : path_(std::move(pat
 port_file::~port_file() {
     struct stat there {};
     if (::stat(path_.c_str(), &there) == 0 && same(there, written_))
-        std::remove(path_.c_str());
+        ::unlink(path_.c_str());
 }
 
 } // namespace rota_http

@@ -50,6 +50,10 @@ TEST_CASE("a port file takes no other thing's place") {
         CHECK_THROWS_AS(port_file(each, 1), std::system_error);
         CHECK(fs::exists(each));
     }
+    const fs::path folder = fs::path(name) / "port.new";
+    fs::create_directory(folder);
+    CHECK_THROWS_AS(port_file(fs::path(name) / "port", 1), std::system_error);
+    CHECK(fs::is_directory(folder));
     CHECK(fs::is_fifo(pipe));
     CHECK(fs::is_symlink(link));
     fs::remove_all(name);
