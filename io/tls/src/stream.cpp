@@ -23,14 +23,28 @@ constexpr std::size_t slice_bytes = 65'536;
 /// A buffer for records that stays with its thread does not grow beyond this.
 constexpr std::size_t kept_bytes_max = 65'536;
 
-/// For records on their way to the stream below, between two waits.
-std::string& records_of_thread() {
-    auto& records = kept_by_thread<std::string, struct records_on_their_way>();
-    if (records.capacity() > kept_bytes_max)
-        std::string().swap(records);
-    records.clear();
-    return records;
-}
+/// A buffer of the thread's for records on their way to the stream below. It is out of its place
+/// meanwhile, since that stream may be one of TLS, too.
+class borrowed_records {
+public:
+    borrowed_records()
+        : place_(kept_by_thread<std::string, struct records_on_their_way>()),
+          bytes(std::move(place_)) {
+        bytes.clear();
+    }
+    borrowed_records(const borrowed_records&) = delete;
+    borrowed_records& operator=(const borrowed_records&) = delete;
+    ~borrowed_records() {
+        if (bytes.capacity() <= kept_bytes_max)
+            place_.swap(bytes);
+    }
+
+private:
+    std::string& place_;
+
+public:
+    std::string bytes;
+};
 
 /// Sees to it that nothing follows a beginning.
 struct whole_or_cut {
@@ -64,6 +78,20 @@ struct stream_parts {
                 continue;
             co_await s->arrive(until);
         }
+    }
+
+    /// Queues all at once, where the stream below has room, or `past` it: false if it fails, and
+    /// for good then.
+    static bool put_now(state& s, std::string_view bytes, bool past) {
+        borrowed_records records;
+        records.bytes.reserve(s.tls.bytes_max(bytes.size()));
+        if (!s.tls.write(bytes, records.bytes)) {
+            s.failed = true;
+            return false;
+        }
+        s.lost = true; // if it throws, too
+        s.lost = !(past ? s.inner.try_write_last(records.bytes) : s.inner.try_write(records.bytes));
+        return !s.lost;
     }
 
     static task<void> check(state* s) {
@@ -188,19 +216,8 @@ bool stream::has_room(std::size_t bytes) const noexcept {
 
 bool stream::try_write(std::string_view bytes) {
     state& s = *state_;
-    if (!s.writable() || !s.settle() || !s.inner.has_room(s.tls.bytes_max(bytes.size())))
-        return false;
-    if (bytes.empty())
-        return true;
-    std::string& records = records_of_thread();
-    records.reserve(s.tls.bytes_max(bytes.size()));
-    if (!s.tls.write(bytes, records)) {
-        s.failed = true;
-        return false;
-    }
-    // There was room: now it can only fail for good.
-    s.lost = !s.inner.try_write(records);
-    return !s.lost;
+    return s.writable() && s.settle() && s.inner.has_room(s.tls.bytes_max(bytes.size())) &&
+           (bytes.empty() || stream_parts::put_now(s, bytes, false));
 }
 
 task<void> stream::flush(deadline until) { return stream_parts::flush(state_.get(), until); }
