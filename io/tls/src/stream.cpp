@@ -220,6 +220,12 @@ bool stream::try_write(std::string_view bytes) {
            (bytes.empty() || stream_parts::put_now(s, bytes, false));
 }
 
+bool stream::try_write_last(std::string_view bytes) {
+    state& s = *state_;
+    return s.writable() && s.takes_more() &&
+           (bytes.empty() || stream_parts::put_now(s, bytes, true));
+}
+
 task<void> stream::flush(deadline until) { return stream_parts::flush(state_.get(), until); }
 
 send_progress stream::progress() const noexcept { return state_->inner.progress(); }

@@ -106,3 +106,45 @@ TEST_CASE("what is written to TLS over TLS arrives, by whatever call") {
     CHECK(ends.server.pipe.write_ended());
     ends.run(s.flush());
 }
+
+TEST_CASE("TLS over TLS that has no room ends, and is written past, as one of TLS") {
+    const int levels = GENERATE(1, 2, 3);
+    const int how = GENERATE(0, 1, 2, 3);
+    CAPTURE(levels, how);
+    nested_ends ends(levels);
+    ends.server.pipe.set_room(1'000);
+    ends.server.pipe.keep();
+    stream& s = *ends.server.top;
+    std::string sent(2'000, 'f');
+    ends.run(s.write(sent, ends.scheduler.now() + 1s));
+    REQUIRE_FALSE(s.has_room(0));
+    REQUIRE_FALSE(s.try_write("x"));
+    bool late = false;
+    const auto write = [&](std::string bytes) -> task<void> {
+        try {
+            co_await rota::with_timeout(1s, s.write(bytes));
+        } catch (const rota::timed_out&) {
+            late = true;
+        }
+    };
+    if (how == 1) { // the wait is given up, and it has been queued
+        const std::string more(3'000, 'X');
+        const auto writing = ends.scheduler.spawn(write(more), {.name = "writer"});
+        ends.scheduler.run();
+        ends.scheduler.advance(2s);
+        CHECK(writing->state() == rota::routine_state::stopped);
+        CHECK(late);
+        sent += more;
+    } else if (how == 2) {
+        CHECK(s.try_write_last(""));
+        CHECK(s.try_write_last("last"));
+        sent += "last";
+    }
+    if (how == 3)
+        ends.server.top.reset();
+    else
+        s.shutdown_write();
+    ends.server.pipe.keep(false);
+    CHECK((ends.received() == sent));
+    CHECK(ends.server.pipe.write_ended() == (how != 3));
+}

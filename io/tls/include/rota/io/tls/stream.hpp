@@ -67,6 +67,7 @@ public:
     task<void> write(std::string_view bytes, deadline until = {}) override;
     task<void> write_owned(std::string bytes, deadline until = {}) override;
     bool try_write(std::string_view bytes) override;
+    bool try_write_last(std::string_view bytes) override;
     [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;
     task<void> flush(deadline until = {}) override;
     [[nodiscard]] send_progress progress() const noexcept override;
