@@ -23,6 +23,10 @@ struct freed_by {
 using bio_ptr = std::unique_ptr<BIO, freed_by<&BIO_free>>;
 using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<&EVP_PKEY_free>>;
 using certificate_ptr = std::unique_ptr<X509, freed_by<&X509_free>>;
+inline void free_names(STACK_OF(X509_NAME) * names) {
+    sk_X509_NAME_pop_free(names, &X509_NAME_free);
+}
+using names_ptr = std::unique_ptr<STACK_OF(X509_NAME), freed_by<&free_names>>;
 using ssl_context_ptr = std::unique_ptr<SSL_CTX, freed_by<&SSL_CTX_free>>;
 using ssl_ptr = std::unique_ptr<SSL, freed_by<&SSL_free>>;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -20,6 +21,8 @@ constexpr const char* ciphers_1_2 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr const char* groups_of_keys = "X25519:P-256:P-384";
 /// Of a peer's certificates; more is refused.
 constexpr long certificate_bytes_max = 65'536;
+/// Of the names that clients are told: of 64 KiB, which the list shares with others.
+constexpr std::size_t root_names_bytes_max = 65'000;
 
 std::string wire_of(const std::vector<std::string>& protocols) {
     std::string wire;
@@ -67,6 +70,36 @@ void trust(SSL_CTX* ctx, const std::vector<certificate_ptr>& roots) {
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN); // they need not be roots
 }
 
+/// Whom clients are told that their certificates may be by, each once. Nobody if the list would not
+/// go into a handshake: they choose by themselves then (RFC 5246 section 7.4.4, RFC 8446 section
+/// 4.2.4).
+names_ptr root_names_of(const std::vector<certificate_ptr>& roots, const std::string& file) {
+    names_ptr names(sk_X509_NAME_new_null());
+    require(names != nullptr, file);
+    std::set<std::string_view> encoded;
+    std::size_t size = 0;
+    for (const certificate_ptr& each : roots) {
+        X509_NAME* const name = X509_get_subject_name(each.get());
+        const unsigned char* bytes = nullptr;
+        std::size_t length = 0;
+        require(X509_NAME_get0_der(name, &bytes, &length) == 1, file);
+        if (!encoded.emplace(reinterpret_cast<const char*>(bytes), length).second)
+            continue;
+        size += 2 + length;
+        X509_NAME* const copy = X509_NAME_dup(name);
+        const bool kept = copy != nullptr && sk_X509_NAME_push(names.get(), copy) > 0;
+        if (!kept)
+            X509_NAME_free(copy);
+        require(kept, file);
+    }
+    if (size <= root_names_bytes_max)
+        return names;
+    log::warn("{}: its {} names are too long for a handshake, so clients are not told whose "
+              "certificates are wanted",
+              file, encoded.size());
+    return names_ptr(sk_X509_NAME_new_null());
+}
+
 /// The place of sessions, as OpenSSL wants it.
 std::array<unsigned char, 32> digest_of(std::string_view place) {
     std::array<unsigned char, 32> digest{};
@@ -105,6 +138,7 @@ snapshot::snapshot(const server_options& options, ticket_keys& tickets)
         client_roots_ = read_certificates(options.client_ca);
         for (const certificate_ptr& each : client_roots_)
             session_place_ += pin_of(*each);
+        client_root_names_ = root_names_of(client_roots_, options.client_ca);
     }
     groups_.reserve(options.certificates.size()); // callbacks know where they are
     for (const certificate_files& each : options.certificates)
@@ -173,8 +207,9 @@ ssl_context_ptr snapshot::make_server_context(const server_options& options) {
     require(SSL_CTX_set_session_id_context(ctx, place.data(), place.size()) == 1, "tls: sessions");
     if (!client_roots_.empty()) {
         trust(ctx, client_roots_);
-        for (const certificate_ptr& each : client_roots_)
-            require(SSL_CTX_add_client_CA(ctx, each.get()) == 1, "tls: a client CA");
+        names_ptr names(SSL_dup_CA_list(client_root_names_.get()));
+        require(names != nullptr, "tls: client CAs");
+        SSL_CTX_set_client_CA_list(ctx, names.release());
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
     }
     return made;

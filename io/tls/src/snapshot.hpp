@@ -71,7 +71,8 @@ private:
     ticket_keys* tickets_ = nullptr;
     std::string alpn_; // as the wire has it
     std::vector<certificate_ptr> client_roots_;
-    std::string session_place_; // sessions of other places are not resumed
+    names_ptr client_root_names_; // for clients to choose a certificate by
+    std::string session_place_;   // sessions of other places are not resumed
     std::vector<std::string> pins_;
     bool has_roots_ = false;
 };

@@ -1,5 +1,6 @@
 #include "engine.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "certificate.hpp"
+#include "io/logged.hpp"
 #include "made_files.hpp"
 
 using namespace rota::io::tls;
@@ -311,6 +313,38 @@ TEST_CASE("a session is not resumed beyond the certificate of its client") {
                     client.close(last); // or it counts as broken
                 }
             }
+        }
+    }
+}
+
+TEST_CASE("clients are told the names of a client CA once each, if they go into a handshake") {
+    server_options options = sample_server();
+    client_options how = sample_client();
+    how.certificate = made_pair("ann");
+    const auto client_side = std::make_shared<const snapshot>(how);
+    const std::string ca = read_file(made("ca.pem"));
+    const std::string one = read_file(made("long1.pem"));
+    const std::string other = read_file(made("long2.pem"));
+    const std::string third = read_file(made("long3.pem"));
+    struct told {
+        std::string file;
+        int names;
+    };
+    for (const told& each : {told{ca + one + one + ca + one, 2}, told{ca + one + other, 3},
+                             told{ca + one + other + third, 0}}) {
+        options.client_ca = written("authorities", each.file);
+        ticket_keys keys;
+        const rota::io::test::logged lines;
+        const auto server_side = std::make_shared<const snapshot>(options, keys);
+        CHECK(lines.text().empty() == (each.names != 0));
+        for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+            CAPTURE(version, each.names);
+            engine server(server_side);
+            engine client(client_side, "b.test");
+            SSL* const ssl = const_cast<SSL*>(client.ssl()); // NOLINT
+            REQUIRE(SSL_set_max_proto_version(ssl, version) == 1);
+            agree(server, client);
+            CHECK(std::max(sk_X509_NAME_num(SSL_get0_peer_CA_list(ssl)), 0) == each.names);
         }
     }
 }

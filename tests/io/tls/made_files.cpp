@@ -29,6 +29,9 @@ make w /CN=w "$ec" $by -addext subjectAltName=DNS:*.w.test,DNS:deep.x.w.test
 make ann /CN=ann/O=people "$ec" $by -addext subjectAltName=DNS:ann.test
 make middle /CN=middle "$ec" $by
 make leaf /CN=leaf "$ec" -CA middle.pem -CAkey middle.key -addext subjectAltName=DNS:leaf.test
+for i in 1 2 3; do
+    make long$i $(printf '/OU=%064d' $(seq 432))/CN=$i "$ec" # 32,417 bytes
+done
 make stranger /CN=stranger "$ec" -CA other.pem -CAkey other.key
 dated() { # NAME OPTIONS...
     name=$1
