@@ -97,6 +97,14 @@ std::string common_name_of(const X509& certificate) {
     return at < 0 ? "" : text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
 }
 
+using general_names_ptr = std::unique_ptr<GENERAL_NAMES, freed_by<&GENERAL_NAMES_free>>;
+
+/// Of subjectAltName; null without it.
+general_names_ptr general_names_of(const X509& certificate) {
+    return general_names_ptr(static_cast<GENERAL_NAMES*>(
+        X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr)));
+}
+
 std::string hex_of(const unsigned char* bytes, std::size_t size) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string text;
@@ -297,6 +305,7 @@ key_pair read_key_pair(const certificate_files& from) {
         fail(from.key, "not the key of the first certificate in " + from.certificate);
     }
     pair.names = names_of(own);
+    pair.other_names = other_names_of(own);
     if (!from.ocsp.empty())
         add_staple(pair, from);
     warn_of_dates(own, from.certificate);
@@ -305,9 +314,7 @@ key_pair read_key_pair(const certificate_files& from) {
 
 std::vector<std::string> names_of(const X509& certificate) {
     std::vector<std::string> names;
-    const std::unique_ptr<GENERAL_NAMES, freed_by<&GENERAL_NAMES_free>> all(
-        static_cast<GENERAL_NAMES*>(
-            X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr)));
+    const general_names_ptr all = general_names_of(certificate);
     if (all == nullptr) {
         std::string name = lower_host(common_name_of(certificate));
         if (!name.empty())
@@ -321,6 +328,22 @@ std::vector<std::string> names_of(const X509& certificate) {
         std::string name = lower_host(text_of(each->d.dNSName));
         if (!name.empty() && std::ranges::find(names, name) == names.end())
             names.push_back(std::move(name));
+    }
+    return names;
+}
+
+std::vector<std::string> other_names_of(const X509& certificate) {
+    std::vector<std::string> names;
+    const general_names_ptr all = general_names_of(certificate);
+    for (int i = 0; i < sk_GENERAL_NAME_num(all.get()); ++i) {
+        const GENERAL_NAME* const each = sk_GENERAL_NAME_value(all.get(), i);
+        if (each->type == GEN_DNS)
+            continue;
+        unsigned char* der = nullptr;
+        const int size = i2d_GENERAL_NAME(each, &der);
+        require(size > 0, "i2d_GENERAL_NAME");
+        names.emplace_back(reinterpret_cast<const char*>(der), static_cast<std::size_t>(size));
+        OPENSSL_free(der);
     }
     return names;
 }

@@ -31,10 +31,11 @@ public:
 struct key_pair {
     std::vector<certificate_ptr> chain{}; ///< its own first
     key_ptr key{};
-    std::vector<std::string> names{}; ///< in lower case; may begin with "*."
-    std::string ocsp{};               ///< DER; empty: none
-    std::int64_t ocsp_from = 0;       ///< Unix time; not used before
-    std::int64_t ocsp_until = 0;      ///< Unix time; not used from then on
+    std::vector<std::string> names{};       ///< in lower case; may begin with "*."
+    std::vector<std::string> other_names{}; ///< addresses and so on, encoded
+    std::string ocsp{};                     ///< DER; empty: none
+    std::int64_t ocsp_from = 0;             ///< Unix time; not used before
+    std::int64_t ocsp_until = 0;            ///< Unix time; not used from then on
 };
 /// Throws as read_file() does, with the name of the file that is at fault. A response that cannot
 /// be stapled, and dates that are over or nearly so, are in the log.
@@ -43,6 +44,8 @@ struct key_pair {
 /// The host names that it is for: those of subjectAltName, or, where there are none at all, the
 /// common name. In lower case.
 [[nodiscard]] std::vector<std::string> names_of(const X509& certificate);
+/// What else is in subjectAltName, encoded: addresses, mostly.
+[[nodiscard]] std::vector<std::string> other_names_of(const X509& certificate);
 [[nodiscard]] certificate_facts facts_of(const X509& certificate);
 /// "sha256/..." as client_options::pins have it.
 [[nodiscard]] std::string pin_of(const X509& certificate);

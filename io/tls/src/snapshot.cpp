@@ -152,24 +152,28 @@ void snapshot::add_names(std::size_t of) {
     bool shown = of == 0; // for names that nothing is for, too
     for (const std::string& name : own.names)
         shown = index_.add(name, of) || shown;
-    if (!shown) {
-        const std::string& first =
-            own.names.empty() ? groups_.front().file : group_for(own.names.front()).file;
-        log::warn("{}: never shown, as {} comes first for its names", own.file, first);
+    if (!shown && own.names.empty()) {
+        log::warn("{}: never shown, as no host name is in it, and {} is for those who name none",
+                  own.file, groups_.front().file);
+    } else if (!shown) {
+        log::warn("{}: never shown, as {} comes first for its names", own.file,
+                  group_for(own.names.front()).file);
     }
 }
 
 void snapshot::add(const certificate_files& from, const server_options& options) {
     key_pair pair = read_key_pair(from);
     std::ranges::sort(pair.names); // they may stand in any order
+    std::ranges::sort(pair.other_names);
     const int kind = EVP_PKEY_get_base_id(pair.key.get());
     const auto beside = std::ranges::find_if(groups_, [&](const group& g) {
-        return g.names == pair.names && std::ranges::find(g.key_kinds, kind) == g.key_kinds.end();
+        return g.names == pair.names && (!g.names.empty() || g.other_names == pair.other_names) &&
+               std::ranges::find(g.key_kinds, kind) == g.key_kinds.end();
     });
     group& in = beside != groups_.end()
                     ? *beside
                     : groups_.emplace_back(make_server_context(options), std::move(pair.names),
-                                           from.certificate);
+                                           std::move(pair.other_names), from.certificate);
     use(in.context.get(), pair, from);
     in.key_kinds.push_back(kind);
     if (!pair.ocsp.empty())

@@ -40,10 +40,11 @@ private:
         std::int64_t from;
         std::int64_t until;
     };
-    /// Certificates for the same names.
+    /// Certificates for the same names; for the same addresses, if they have none.
     struct group {
         ssl_context_ptr context;
         std::vector<std::string> names;
+        std::vector<std::string> other_names;
         std::string file; // of the first
         std::vector<int> key_kinds;
         std::vector<stapled> responses;

@@ -359,6 +359,21 @@ TEST_CASE("keys of two kinds for the same names are offered together") {
     CHECK(shown(server, "a.test") == "CN=a.test");
 }
 
+TEST_CASE("certificates without a host name go together if they are for the same addresses") {
+    const auto only_these = [](certificate_files one, certificate_files other) {
+        server_options options;
+        options.certificates = {std::move(one), std::move(other)};
+        return options;
+    };
+    const logged lines;
+    context same(only_these(made_pair("ip1_rsa"), made_pair("ip1")));
+    CHECK(shown(same, "127.0.0.1") == "O=ip1"); // as clients like it better
+    CHECK(lines.text().empty());
+    context others(only_these(made_pair("ip2_rsa"), made_pair("ip1")));
+    CHECK(shown(others, "127.0.0.2") == "O=ip2_rsa");
+    CHECK_THAT(lines.text(), ContainsSubstring(made("ip1.pem") + ": never shown, as no host name"));
+}
+
 TEST_CASE("a certificate that nobody is shown is told of") {
     const auto said = [](std::vector<certificate_files> pairs) {
         server_options options;

@@ -23,6 +23,11 @@ make other /CN=elsewhere "$ec"
 by="-CA ca.pem -CAkey ca.key"
 make a /CN=a.test "$ec" $by -addext subjectAltName=DNS:a.test,DNS:A2.test,IP:127.0.0.1
 make a_rsa /CN=a.test "-newkey rsa:2048" $by -addext subjectAltName=DNS:A2.test,DNS:a.test
+make ip1 /O=ip1 "$ec" $by -addext subjectAltName=IP:127.0.0.1,IP:::1
+cp a_rsa.key ip1_rsa.key
+make ip1_rsa /O=ip1_rsa "-key ip1_rsa.key" $by -addext subjectAltName=IP:::1,IP:127.0.0.1
+cp a_rsa.key ip2_rsa.key
+make ip2_rsa /O=ip2_rsa "-key ip2_rsa.key" $by -addext subjectAltName=IP:127.0.0.2
 make b /CN=b.test "$ec" $by -addext subjectAltName=DNS:b.test
 make named /CN=named.test "$ec" $by
 make w /CN=w "$ec" $by -addext subjectAltName=DNS:*.w.test,DNS:deep.x.w.test

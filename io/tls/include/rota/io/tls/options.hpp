@@ -25,7 +25,8 @@ enum class version { tls1_2, tls1_3 };
 struct server_options {
     /// At least one. A client that names a host (SNI, RFC 6066 section 3) gets the certificate for
     /// that name, exact or wildcard; others, and unknown names, the first. Certificates for the
-    /// same names with different kinds of keys (RSA, ECDSA) are offered together.
+    /// same names, or without any for the same addresses, with different kinds of keys (RSA, ECDSA)
+    /// are offered together.
     std::vector<certificate_files> certificates{};
     /// PEM: clients have to present a certificate that leads to one of these, whether it is a root
     /// or not; a session is resumed until the certificate ends. Empty: none is asked for.
