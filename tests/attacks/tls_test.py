@@ -21,8 +21,8 @@ from rota_http import read_answer
 
 
 @contextlib.contextmanager
-def attacked(program, options, *more):
-    with Https(program, "--workers", WORKERS, *more, *options) as server:
+def attacked(program, options, *more, workers=WORKERS):
+    with Https(program, "--workers", workers, *more, *options) as server:
         with attack(server):
             yield server
 
@@ -130,6 +130,52 @@ def test_records_of_others(program, options):
             raw.settimeout(PATIENCE_S)
             raw.sendall(record)
             ended(raw)
+
+
+def request_in_records_of_one_byte(server, count):
+    """A client that has agreed, and what it is to send."""
+    client = server.raw()
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    arrived, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context().wrap_bio(arrived, out, server_hostname="localhost")
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            client.sendall(out.read())
+            arrived.write(client.recv(65536))
+    tls.write(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+              b"Content-Length: %d\r\n\r\n" % count)
+    for _ in range(count):
+        tls.write(b"x")
+    return client, out.read()
+
+
+def answers_beside_records(server, count):
+    """What a neighbour gets while a request of one-byte records is answered."""
+    flood, records = request_in_records_of_one_byte(server, count)
+    threads = [threading.Thread(target=flood.sendall, args=(records,)),
+               threading.Thread(target=ended, args=(flood,))]
+    answers = 0
+    with server.connect() as neighbour:
+        for thread in threads:
+            thread.start()
+        while threads[1].is_alive():
+            neighbour.sendall(GET)
+            check(read_answer(neighbour)[1] == b"Hello, World!", "answer")
+            answers += 1
+        for thread in threads:
+            thread.join()
+    print(f"  {answers} answers beside {count} records", flush=True)
+    return answers
+
+
+def test_records_of_one_byte(program, options):
+    """Others of the worker have their turn behind so many records, however short they are. This
+    test's own threads get in the neighbour's way, so one of several tries is enough."""
+    with attacked(program, options, workers="1") as server:
+        check(any(answers_beside_records(server, 200_000) >= 100 for _ in range(5)), "its turns")
 
 
 def test_keys_without_end(program, options):

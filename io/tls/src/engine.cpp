@@ -222,6 +222,7 @@ engine::outcome engine::read(std::string_view& in, std::string& text, std::strin
             result = SSL_read_ex(ssl_.get(), at + before, record, &got);
             return before + (result == 1 ? got : 0);
         });
+        records_read_ += in_.size() != begun_;
         how = result == 1 ? outcome::done : step(result);
         if (how == outcome::done)
             idle_records_ = 0;

@@ -45,6 +45,8 @@ public:
     /// Appends close_notify, if the handshake is complete and nothing has failed.
     void close(std::string& out);
 
+    /// How many records read() has taken.
+    [[nodiscard]] std::size_t records_read() const noexcept { return records_read_; }
     /// What `text` becomes has at most so many bytes, once the handshake is complete.
     [[nodiscard]] std::size_t bytes_max(std::size_t text) const noexcept;
     /// Whether the next step of the handshake is a heavy one: the use of a private key or the check
@@ -82,6 +84,7 @@ private:
     std::string* out_ = nullptr; // in a call
     std::string text_;
     failure::kind kind_ = failure::kind::protocol;
+    std::size_t records_read_ = 0;
     bool complete_ = false;
     bool failed_ = false;
     std::uint8_t idle_records_ = 0; // in a row, without text

@@ -12,6 +12,9 @@ namespace {
 
 /// Text that is made of records in one go; what is larger waits in the stream below, as records.
 constexpr std::size_t text_at_once = 32'768;
+/// A record costs as much as so many bytes of text, however short it is. Of those that bring none
+/// the engine takes fewer in a row than this lets it.
+constexpr std::size_t text_for_record = 256;
 /// A peer that asks and asks, and takes no answer.
 constexpr std::size_t owed_bytes_max = 16'384;
 
@@ -27,8 +30,12 @@ void stream::state::decrypt() {
         consumed = 0;
     }
     const std::size_t before = plain.size();
+    const std::size_t read_before = tls.records_read();
+    const auto taken_at_once = [&] {
+        return plain.size() - before + (tls.records_read() - read_before) * text_for_record;
+    };
     std::string out;
-    while (!ended && !failed && plain.size() - before < text_at_once) {
+    while (!ended && !failed && taken_at_once() < text_at_once) {
         const std::string_view arrived = inner.buffered();
         std::string_view in = arrived;
         const engine::outcome how = tls.read(in, plain, out);
