@@ -55,6 +55,9 @@ public:
     [[nodiscard]] bool complete() const noexcept { return complete_; }
     [[nodiscard]] bool server() const noexcept { return SSL_is_server(ssl_.get()) == 1; }
 
+    /// Fails for a reason that lies outside.
+    void give_up(std::string why) { (void)fail(failure::kind::protocol, std::move(why)); }
+
     // -- after a failure
     [[nodiscard]] failure::kind kind() const noexcept { return kind_; }
     [[nodiscard]] const std::string& text() const noexcept { return text_; }

@@ -117,7 +117,10 @@ void stream::state::owe(std::string&& records) noexcept {
         else
             owed += records;
         settle();
-        failed = failed || owed.size() > owed_bytes_max;
+        if (!failed && owed.size() > owed_bytes_max) {
+            failed = true;
+            tls.give_up("the peer asks and asks, and takes no answer");
+        }
     } catch (const std::exception&) { // no memory: what would follow makes no sense to the peer
         lost = true;
     }

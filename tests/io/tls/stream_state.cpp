@@ -1,4 +1,4 @@
-// What a peer may have a stream do at once.
+// What a peer may have a stream do at once, and how it is told.
 
 #include "stream_state.hpp"
 
@@ -10,6 +10,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <rota/inline_scheduler.hpp>
 #include <rota/routine.hpp>
@@ -79,4 +81,23 @@ TEST_CASE("of records that bring little no more are read at once than take a mom
     }
     CHECK(read == 5'000);
     CHECK(fills >= (with_keys ? 11'000 / (128 + 64) : 5'000 / 128));
+}
+
+TEST_CASE("a peer that asks and takes no answer is told why it was given up") {
+    stream_and_engine ends;
+    ends.pipe.set_room(1);
+    std::string why;
+    for (int i = 0; i < 100 && why.empty(); ++i) {
+        std::string records;
+        ends.ask_for_keys(20, records);
+        REQUIRE(ends.client.write("text", records));
+        ends.pipe.deliver(records);
+        try {
+            (void)ends.scheduler.run_task(ends.server.fill());
+            ends.server.consume(ends.server.buffered().size());
+        } catch (const failure& f) {
+            why = f.what();
+        }
+    }
+    CHECK_THAT(why, Catch::Matchers::ContainsSubstring("takes no answer"));
 }
