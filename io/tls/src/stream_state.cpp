@@ -136,16 +136,16 @@ task<void> stream::state::room(deadline until) {
 
 task<void> stream::state::pass(std::string records) {
     constexpr std::size_t copied_max = 4'096;
-    const bool room = inner.has_room(0);
-    if (room ? records.size() <= copied_max && inner.try_write(records)
-             : inner.try_write_last(records))
-        co_return;
-    // There is room, so this waits for nothing; a stop request that comes just now must not part
-    // records that belong together.
     static const std::stop_token never;
-    task<void> passing =
-        inner.write_owned(std::move(records), std::chrono::steady_clock::time_point::max());
     try {
+        const bool room = inner.has_room(0);
+        if (room ? records.size() <= copied_max && inner.try_write(records)
+                 : inner.try_write_last(records))
+            co_return;
+        // There is room, so this waits for nothing; a stop request that comes just now must not
+        // part records that belong together.
+        task<void> passing =
+            inner.write_owned(std::move(records), std::chrono::steady_clock::time_point::max());
         co_await passing.under(never);
     } catch (...) {
         lost = true;

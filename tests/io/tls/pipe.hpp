@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <limits>
+#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -47,6 +48,8 @@ public:
     void set_room(std::size_t bytes) noexcept { room_ = bytes; }
     /// From now on a write waits, with nothing written.
     void hold_writes() noexcept { held_ = true; }
+    /// Nothing can be queued while it is set: there is no memory.
+    void run_out(bool set = true) noexcept { out_ = set; }
     [[nodiscard]] bool write_ended() const noexcept { return write_ended_; }
     [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
@@ -90,12 +93,14 @@ public:
     bool try_write(std::string_view bytes) override {
         if (!has_room(bytes.size()))
             return false;
+        check_memory(bytes);
         written_.append(bytes);
         return true;
     }
     bool try_write_last(std::string_view bytes) override {
         if (write_ended_ || aborted_)
             return false;
+        check_memory(bytes);
         written_.append(bytes);
         return true;
     }
@@ -124,6 +129,10 @@ private:
         if (until && *until != std::chrono::steady_clock::time_point::max())
             return with_deadline(*until, std::move(waiting));
         return waiting;
+    }
+    void check_memory(std::string_view bytes) const {
+        if (out_ && !bytes.empty())
+            throw std::bad_alloc();
     }
     void check() const {
         if (write_ended_ || aborted_)
@@ -156,6 +165,7 @@ private:
     std::size_t room_ = std::numeric_limits<std::size_t>::max();
     bool held_ = false;
     bool kept_ = false;
+    bool out_ = false;
     bool finished_ = false;
     bool aborted_ = false;
     bool write_ended_ = false;

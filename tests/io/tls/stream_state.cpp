@@ -2,8 +2,10 @@
 
 #include "stream_state.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -100,4 +102,25 @@ TEST_CASE("a peer that asks and takes no answer is told why it was given up") {
         }
     }
     CHECK_THAT(why, Catch::Matchers::ContainsSubstring("takes no answer"));
+}
+
+TEST_CASE("nothing follows a record that there was no memory to queue") {
+    const int how = GENERATE(0, 1, 2, 3);
+    stream_and_engine ends;
+    const bool room = how % 2 == 0;
+    if (!room) {
+        ends.pipe.set_room(0);
+        ends.scheduler.run_task(
+            ends.server.write("x", std::chrono::steady_clock::time_point::max()));
+    }
+    const std::size_t before = ends.pipe.waiting();
+    ends.pipe.run_out();
+    if (how < 2)
+        CHECK_THROWS_AS(ends.scheduler.run_task(ends.server.write("gone")), std::bad_alloc);
+    else
+        CHECK_THROWS_AS(ends.server.try_write_last("gone"), std::bad_alloc);
+    ends.pipe.run_out(false);
+    CHECK(ends.server.failed());
+    CHECK_FALSE(ends.server.try_write_last("behind it"));
+    CHECK(ends.pipe.waiting() == before);
 }
