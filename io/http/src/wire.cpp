@@ -94,6 +94,13 @@ bool wire::try_send(std::string_view bytes) {
     return true;
 }
 
+bool wire::try_send_last(std::string_view bytes) {
+    if (!try_send() || !stream_.try_write_last(bytes))
+        return false;
+    count(bytes.size());
+    return true;
+}
+
 task<void> wire::in_time(task<void> writing) {
     routine& self = co_await current_routine;
     const std::stop_token parent = co_await current_stop_token;

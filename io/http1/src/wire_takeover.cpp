@@ -31,6 +31,7 @@ task<void> wire_takeover::write_owned(std::string bytes, io::deadline until) {
     return wire_.send_owned(std::move(bytes), until);
 }
 bool wire_takeover::try_write(std::string_view bytes) { return wire_.try_send(bytes); }
+bool wire_takeover::try_write_last(std::string_view bytes) { return wire_.try_send_last(bytes); }
 task<void> wire_takeover::flush(io::deadline until) { return wire_.flush(until); }
 
 io::send_progress wire_takeover::progress() const noexcept { return wire_.stream().progress(); }

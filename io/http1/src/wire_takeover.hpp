@@ -27,6 +27,7 @@ public:
     task<void> write(std::string_view bytes, io::deadline until = {}) override;
     task<void> write_owned(std::string bytes, io::deadline until = {}) override;
     bool try_write(std::string_view bytes) override;
+    bool try_write_last(std::string_view bytes) override;
     task<void> flush(io::deadline until = {}) override;
     [[nodiscard]] io::send_progress progress() const noexcept override;
     void shutdown_write() noexcept override;

@@ -90,6 +90,13 @@ task<void> stream_takeover::put(stream_takeover* self, std::string bytes, io::de
         co_await of.wait_sent(kept_bytes_low);
 }
 
+void stream_takeover::queue(std::string_view bytes) {
+    of_.kept_.erase(0, std::exchange(of_.kept_from_, 0));
+    of_.kept_.append(bytes);
+    of_.place_.by.resume(of_.id_);
+    of_.place_.on.flush();
+}
+
 task<void> stream_takeover::write(std::string_view bytes, io::deadline until) {
     return put(this, std::string(bytes), until);
 }
@@ -105,10 +112,14 @@ bool stream_takeover::has_room(std::size_t bytes) const noexcept {
 bool stream_takeover::try_write(std::string_view bytes) {
     if (!has_room(bytes.size()))
         return false;
-    of_.kept_.erase(0, std::exchange(of_.kept_from_, 0));
-    of_.kept_.append(bytes);
-    of_.place_.by.resume(of_.id_);
-    of_.place_.on.flush();
+    queue(bytes);
+    return true;
+}
+
+bool stream_takeover::try_write_last(std::string_view bytes) {
+    if (of_.closed_ || of_.last_)
+        return false;
+    queue(bytes);
     return true;
 }
 

@@ -28,6 +28,7 @@ public:
     task<void> write(std::string_view bytes, io::deadline until = {}) override;
     task<void> write_owned(std::string bytes, io::deadline until = {}) override;
     bool try_write(std::string_view bytes) override;
+    bool try_write_last(std::string_view bytes) override;
     [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;
     task<void> flush(io::deadline until = {}) override;
     [[nodiscard]] io::send_progress progress() const noexcept override;
@@ -38,6 +39,7 @@ private:
     static task<bool> grow(stream_takeover* self, std::size_t above, io::deadline until);
     static task<void> put(stream_takeover* self, std::string bytes, io::deadline until);
     void check_writable() const;
+    void queue(std::string_view bytes);
 
     request_stream& of_;
 };

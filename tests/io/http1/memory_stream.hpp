@@ -137,6 +137,13 @@ public:
         written_.append(bytes);
         return true;
     }
+    bool try_write_last(std::string_view bytes) override {
+        if (!is_writable())
+            return false;
+        ++writes_;
+        written_.append(bytes);
+        return true;
+    }
     task<void> flush(io::deadline until = {}) override {
         while (!written_.empty()) {
             check_writable();

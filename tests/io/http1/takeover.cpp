@@ -378,4 +378,21 @@ TEST_CASE("a client that takes nothing is reset after the server's time") {
     CHECK(s.stream().aborted());
 }
 
+TEST_CASE("the last words of another protocol are queued, room or not") {
+    router made;
+    made.get("/full", [] {
+        return response::upgrade("echo", [](takeover& client) -> task<void> {
+            while (client.try_write(std::string(1'000, 'x')) || client.try_write("x"))
+                continue;
+            CHECK(client.try_write_last("end"));
+            client.shutdown_write();
+            CHECK_FALSE(client.try_write_last("more"));
+            co_return;
+        });
+    });
+    session_driver s(std::move(made));
+    s.stream().set_room(10'000);
+    CHECK(s.exchange(request_line("GET /full")).ends_with("xend"));
+}
+
 } // namespace rota::http

@@ -193,5 +193,25 @@ TEST_CASE("http2: a flush of what another protocol has written has its deadline"
     CHECK(c.answers[1].content == "hello");
 }
 
+TEST_CASE("http2: the last words of another protocol are queued, room or not") {
+    router made;
+    made.get("/up", [] {
+        return response::upgrade("echo", [](takeover& client) -> task<void> {
+            while (client.try_write(std::string(1'000, 'x')) || client.try_write("x"))
+                continue;
+            CHECK(client.try_write_last("end"));
+            client.shutdown_write();
+            CHECK_FALSE(client.try_write_last("more"));
+            co_await client.fill();
+        });
+    });
+    http2_client c(std::move(made));
+    c.ask(1, upgrade_to("echo", "/up"), false);
+    c.open_window(1, 10'000'000);
+    c.open_window(0, 10'000'000);
+    c.receive();
+    CHECK(c.answers[1].content.ends_with("xend"));
+}
+
 } // namespace
 } // namespace rota::http

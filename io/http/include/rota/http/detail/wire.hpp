@@ -52,6 +52,8 @@ public:
     [[nodiscard]] bool try_send();
     /// The same with `bytes` behind them; of these nothing was queued if it is false.
     [[nodiscard]] bool try_send(std::string_view bytes);
+    /// The same however much is queued already (stream::try_write_last()).
+    [[nodiscard]] bool try_send_last(std::string_view bytes);
     /// Hands the pending bytes over; afterwards there are none. Deadlines as those of io::stream:
     /// what could not be queued by then is pending still.
     [[nodiscard]] task<void> send(io::deadline until = {});
