@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <rota/http/detail/request_access.hpp>
@@ -88,6 +89,8 @@ task<exchange_end> responder::answer() {
         if (error)
             answer.emplace(error_answer(failure_of(error)));
     }
+    if (on_.broken()) // meanwhile: there is nobody to answer
+        throw std::system_error(std::make_error_code(std::errc::connection_reset));
     const bool for_takeover = asks_tunnel(*head_) || on_.is_for_takeover();
     if (for_takeover && !answer->takes_over() && answer->status() / 100 == 2)
         answer.emplace(error_answer(http_error(501, "no other protocol is spoken here")));

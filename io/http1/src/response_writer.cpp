@@ -1,6 +1,7 @@
 #include "response_writer.hpp"
 
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include <rota/http/chunked.hpp>
@@ -26,6 +27,13 @@ void response_writer::begin() {
 void response_writer::require_whole() const {
     if (torn_)
         throw std::logic_error("a response goes on behind a write that was given up");
+    require_client();
+}
+
+/// What is queued counts as sent, so nothing is for a client that has gone.
+void response_writer::require_client() const {
+    if (wire_.broken())
+        throw std::system_error(std::make_error_code(std::errc::connection_reset));
 }
 
 /// Appends what goes before a piece. False if there is nothing to send.
@@ -128,6 +136,7 @@ task<std::exception_ptr> response_writer::run(body_producer* producer) {
 
 /// The end of the content. Throws std::length_error if it is shorter than announced.
 void response_writer::finish() {
+    require_client();
     if (torn_) // it was given up on purpose: the client is told by the cut, nobody else
         throw http_error(503, "the answer takes too long");
     if (framing_ == content_framing::sized && written_ != answer_.length()) {

@@ -51,6 +51,7 @@ public:
 private:
     void begin();
     void require_whole() const;
+    void require_client() const;
     [[nodiscard]] bool begin_piece(std::uint64_t size);
     void end_piece();
     void finish();

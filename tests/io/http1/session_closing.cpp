@@ -11,6 +11,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/errors.hpp>
+#include <rota/http/error.hpp>
 #include <rota/http/router.hpp>
 #include <rota/sleep.hpp>
 
@@ -225,6 +226,58 @@ TEST_CASE("a request that ends unanswered is counted and in the log") {
     CHECK(left.ended_well());
     CHECK(left.log() == lines{"POST /all 499"});
     CHECK(left.metrics().requests == 1);
+}
+
+TEST_CASE("what is answered when its client is known to have gone has no answer") {
+    const auto late = [] {
+        router made = routes();
+        made.get("/slow", [](const request&) -> task<response> {
+            co_await sleep_for(1h);
+            co_return response::text("slow");
+        });
+        made.get("/refused", [](const request&) -> task<response> {
+            co_await sleep_for(1h);
+            throw http_error(409, "");
+        });
+        made.get("/written", [] {
+            return response::stream([](body_writer& out) -> task<void> {
+                co_await sleep_for(1h);
+                co_await out.write("late");
+            });
+        });
+        made.get("/empty", [] {
+            return response::stream([](body_writer&) -> task<void> { co_await sleep_for(1h); });
+        });
+        return made;
+    };
+    for (const std::string path : {"/slow", "/refused", "/written", "/empty"}) {
+        CAPTURE(path);
+        session_driver s(late());
+        CHECK(s.exchange("GET " + path + keep + get + get).empty());
+        s.stream().reset();
+        s.advance(1h);
+        CHECK(s.ended_well());
+        CHECK(s.log() == std::vector<std::string>{"GET " + path + " 499"});
+    }
+}
+
+TEST_CASE("of a stream whose client has gone no more counts than had left") {
+    router made;
+    made.get("/lines", [] {
+        return response::stream([](body_writer& out) -> task<void> {
+            for (int i = 0; i < 4; ++i) {
+                co_await out.write("a line\n");
+                co_await sleep_for(1h);
+            }
+        });
+    });
+    session_driver s(std::move(made));
+    CHECK(s.exchange("GET /lines" + keep).find("a line") != std::string::npos);
+    s.stream().reset();
+    s.advance(1h);
+    CHECK(s.ended_well());
+    CHECK(s.log() == std::vector<std::string>{"GET /lines 200"});
+    CHECK(s.content_sent() == 7);
 }
 
 TEST_CASE("what of a request line could be read is in the log, whatever is wrong with it") {

@@ -404,5 +404,21 @@ TEST_CASE("http2: what ends unanswered with its connection is in the log, too") 
     CHECK(logged([](http2_client& c) { c.stop(); }) == 503);
 }
 
+TEST_CASE("http2: what is answered when its client has gone has no answer") {
+    router made;
+    made.get("/answers", [](request&) -> task<response> {
+        try {
+            co_await sleep_for(1h);
+        } catch (const operation_cancelled&) { // it answers all the same
+        }
+        co_return response::text("late");
+    });
+    http2_client c(std::move(made));
+    c.ask(1, asking("GET", "/answers"));
+    c.reset(1);
+    using line = std::pair<int, std::uint64_t>;
+    CHECK(c.logged == std::vector<line>{{499, 0}});
+}
+
 } // namespace
 } // namespace rota::http
