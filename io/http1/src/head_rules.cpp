@@ -168,7 +168,8 @@ check_result apply_head_rules(request_head& head) {
     if (head.form == target_form::authority && head.has_body())
         return parse_error{400, "content in CONNECT"};
     head.keep_alive = !found.close && (head.minor >= 1 || found.keep_alive);
-    // RFC 9110 section 10.1.1: ignored in HTTP/1.0, and nothing to wait for without content.
+    // RFC 9110 section 10.1.1: ignored in HTTP/1.0, and nothing to wait for without content, so
+    // that a 101 comes without a 100.
     if (head.minor == 0 || !head.has_body())
         head.expects_continue = false;
     return std::nullopt;

@@ -70,6 +70,12 @@ parse_event request_body::advance() {
     }
 }
 
+void request_body::invite() {
+    if (continue_owed() && !too_late_)
+        wire_.pending().append("HTTP/1.1 100 Continue\r\n\r\n");
+    asked_ = asked_ || !too_late_;
+}
+
 task<std::string_view> request_body::read() {
     if (failed_)
         throw http_error(400, "the content could not be read");
@@ -83,9 +89,7 @@ task<std::string_view> request_body::read() {
             failed_ = true;
             throw http_error(parser_.error().status, parser_.error().reason);
         }
-        if (continue_owed() && !too_late_)
-            wire_.pending().append("HTTP/1.1 100 Continue\r\n\r\n");
-        asked_ = asked_ || !too_late_;
+        invite();
         co_await wait();
     }
 }
@@ -98,8 +102,10 @@ task<bool> request_body::drain(std::uint64_t bytes_max) {
             co_return true;
         if (event == parse_event::error || received_ > bytes_max)
             co_return false;
-        if (event == parse_event::need_more)
+        if (event == parse_event::need_more) {
+            invite();
             co_await wait();
+        }
     }
 }
 

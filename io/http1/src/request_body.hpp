@@ -39,7 +39,8 @@ public:
     }
     [[nodiscard]] header_list trailers() const noexcept override { return parser_.trailers(); }
 
-    /// Reads and drops what is left, up to `bytes_max` bytes. False if that did not get to the end.
+    /// Reads and drops what is left, which the client is invited to send, up to `bytes_max` bytes.
+    /// False if that did not get to the end.
     [[nodiscard]] task<bool> drain(std::uint64_t bytes_max);
     /// Drops the piece that was read last.
     void release() noexcept;
@@ -64,6 +65,7 @@ private:
     static constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
 
     [[nodiscard]] parse_event advance();
+    void invite();
     [[nodiscard]] task<void> wait();
     [[nodiscard]] std::chrono::steady_clock::duration patience() const noexcept;
 

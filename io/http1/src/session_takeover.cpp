@@ -29,11 +29,10 @@ task<bool> session::refuses_takeover(const response* answer) {
         refuse_takeover(responder_.error_answer(http_error(503, "the server is about to end")));
         co_return true;
     }
-    // Content comes before the other protocol (RFC 9110 section 7.8). A client that waits to be
-    // invited to send it may do that or not, so there is no telling what comes next.
+    // Content comes before the other protocol, and 100 before that (RFC 9110 section 7.8).
     bool read = parser_.complete();
     const bool is_short = body_.left().value_or(0) <= limits_.drain_bytes_max;
-    if (!read && is_short && !body_.failed() && !body_.continue_owed()) {
+    if (!read && is_short && !body_.failed()) {
         try {
             read = co_await body_.drain(limits_.drain_bytes_max);
         } catch (const http_error&) { // said below

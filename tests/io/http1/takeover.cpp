@@ -195,7 +195,27 @@ TEST_CASE("content comes before the other protocol, and is none of it") {
           std::string(switched) + "abc/read");
 }
 
-TEST_CASE("content that is too much, too bad or waits to be invited keeps the connection HTTP") {
+TEST_CASE("a client that waits to be invited is, before the other protocol") {
+    const std::string go_ahead = "HTTP/1.1 100 Continue\r\n\r\n";
+    const std::string expect = "Expect: 100-continue\r\n";
+    session_driver s(upgrade_routes());
+    CHECK(s.exchange(request_line("POST /echo", expect + "Content-Length: 3\r\n")) == go_ahead);
+    CHECK(s.exchange("abcnext\n") == std::string(switched) + "next\n");
+
+    session_driver chunked(upgrade_routes());
+    CHECK(chunked.exchange(request_line("POST /echo", expect + "Transfer-Encoding: chunked\r\n")) ==
+          go_ahead);
+    CHECK(chunked.exchange("1\r\na\r\n0\r\n\r\nnext\n") == std::string(switched) + "next\n");
+
+    session_driver sent(upgrade_routes()); // without waiting
+    CHECK(sent.exchange(request_line("POST /echo", expect + "Content-Length: 3\r\n") +
+                        "abcnext\n") == std::string(switched) + "next\n");
+    session_driver without(upgrade_routes());
+    CHECK(without.exchange(request_line("POST /echo", expect) + "next\n") ==
+          std::string(switched) + "next\n");
+}
+
+TEST_CASE("content that is too much or too bad keeps the connection HTTP") {
     const auto refused = [](std::string_view fields, std::string_view content) {
         session_driver s(upgrade_routes());
         const std::string out =
@@ -211,7 +231,7 @@ TEST_CASE("content that is too much, too bad or waits to be invited keeps the co
     session_driver early(upgrade_routes()); // which is not waited for
     CHECK(early.exchange(request_line("POST /echo", "Content-Length: 65537\r\n") + "some")
               .starts_with("HTTP/1.1 400 "));
-    CHECK(refused("Content-Length: 3\r\nExpect: 100-continue\r\n", ""));
+    CHECK(refused("Content-Length: 65537\r\nExpect: 100-continue\r\n", ""));
 }
 
 TEST_CASE("CONNECT is for whom a proxy lets through") {
