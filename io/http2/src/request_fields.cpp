@@ -176,8 +176,11 @@ void request_fields::finish(bool more) {
         head_.expects_continue = false;
     if (head_.content_length > limits_->body_bytes_max)
         refuse(413, "content too large");
-    // As in HTTP/1.1: what follows is another protocol's.
-    if (is_connect() && head_.content_length > 0)
+    // As in HTTP/1.1: what follows is another protocol's. Of an extended one nghttp2 would take
+    // a length of 0 for the tunnel's.
+    const bool has_length =
+        extended_connect() ? head_.has_content_length : head_.content_length > 0;
+    if (is_connect() && has_length)
         refuse(400, "content in CONNECT");
     head_.base = text_.data();
 }
