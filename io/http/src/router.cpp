@@ -69,6 +69,8 @@ void router::insert(std::unique_ptr<route> added) {
 }
 
 router& router::add(http::method method, std::string_view pattern, handler h) {
+    if (method == method::other)
+        throw std::invalid_argument("a route has a method that is known");
     insert(make_route(method, pattern, std::make_shared<const handler>(std::move(h)), own()));
     return *this;
 }
@@ -212,6 +214,13 @@ const error_page* router::error_page_for(const request_head& head, const route_m
     return nullptr;
 }
 
+/// For a request that no handler is for: its scope alone, whose page tells of it.
+[[gnu::noinline, gnu::cold]] void router::resolve_unfit(request& req, route_match& found) const {
+    found.allowed.insert(method::options); // a path that is not known is another matter
+    miss(request_access::prepare_path(req), found);
+    note(req, found);
+}
+
 /// For a request that is for a host, or for the server as a whole.
 [[gnu::noinline, gnu::cold]] void router::resolve_pathless(const request_head& head,
                                                            route_match& found) const {
@@ -232,6 +241,10 @@ const error_page* router::error_page_for(const request_head& head, const route_m
 void router::resolve(request& req, route_match& found) const {
     found.target = nullptr;
     found.allowed = {};
+    if (request_access::head(req).unfit != 0) {
+        resolve_unfit(req, found);
+        return;
+    }
     if (request_access::head(req).form >= target_form::authority) {
         resolve_pathless(request_access::head(req), found);
         return;
@@ -254,6 +267,10 @@ task<response> router_access::dispatch(request& req, const route_match& match) {
 }
 
 response router_access::fallback(const request& req, const route_match& match) {
+    if (const int unfit = request_access::head(req).unfit; unfit != 0) {
+        const char* const why = unfit == 417 ? "unknown expectation" : "unknown method";
+        return error_answer(match.page, {unfit, why});
+    }
     if (request_access::head(req).form == target_form::authority)
         return error_answer(match.page, {501, "CONNECT is for proxies"});
     if (match.allowed.empty())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <string_view>
 #include <system_error>
 
@@ -114,7 +115,7 @@ check_result read_field(const field_span& field, request_head& head, findings& f
         break;
     case 6:
         if (iequals(name, "expect") && !read_expect(head.text(field.value), head.expects_continue))
-            return parse_error{417, "unknown expectation"};
+            head.unfit = std::max<std::uint16_t>(head.unfit, 417);
         break;
     case 10:
         if (iequals(name, "connection"))

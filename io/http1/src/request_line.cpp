@@ -101,9 +101,8 @@ check_result parse_authority(std::string_view target, request_head& head) {
 }
 
 void note_method(std::optional<method> known, std::string_view name, request_head& head) {
-    if (known)
-        head.method = *known;
-    else
+    head.method = known.value_or(method::other);
+    if (!known)
         head.unknown_method = span_of(head, name);
 }
 
@@ -124,7 +123,7 @@ check_result parse_target(std::string_view target, request_head& head, bool& pla
         return set_path_and_query(target, head);
     }
     if (target == "*") {
-        if (head.method != method::options)
+        if (head.method != method::options && head.method != method::other)
             return bad_target;
         head.form = target_form::asterisk;
         head.path = head.target;
@@ -176,15 +175,15 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
         return malformed;
     }
     const auto known = parse_method(name);
-    const bool spoken = version[5] == '1';
     head.target = span_of(head, target);
     note_method(known, name, head);
-    if (!spoken || !known) {
+    if (version[5] != '1') {
         if (target.front() == '/') // says whose error page tells of it
             (void)set_path_and_query(target, head);
-        return spoken ? parse_error{501, "unknown method"}
-                      : parse_error{505, "only HTTP/1 is spoken here"};
+        return parse_error{505, "only HTTP/1 is spoken here"};
     }
+    if (!known)
+        head.unfit = 501;
     // RFC 9110 section 2.5: a higher minor version is answered as the highest that is known.
     head.minor = version[7] == '0' ? 0 : 1;
     return parse_target(target, head, plain);

@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t chunk_bytes_max = std::uint64_t{1} << 40;
 /// Longer heads are read anew: they say something else each time, most of all in cookies.
 constexpr std::size_t remembered_bytes_max = 512;
+/// In place of one that llhttp does not know; it says nothing about content.
+constexpr std::string_view shown_method = "PUT";
 
 } // namespace
 
@@ -295,18 +297,26 @@ bool request_parser::ask_llhttp(std::string_view line) {
     const std::size_t from = std::exchange(asked_, line_start_ + line.size());
     std::string_view text(head_.base + from, asked_ - from);
     const bool is_first = was_plain || state_ == state::request_line;
+    // Of what it does not take it is shown something else: a method that is not known, 1.2 to 1.9,
+    // which are read as 1.1, some fields.
+    const std::size_t name = is_first ? head_.unknown_method.size : 0;
     const std::size_t version = is_first ? text.find("\r\n") - 1 : 0;
-    const bool other_version = is_first && text[version] > '1'; // 1.2 to 1.9 are read as 1.1
+    const bool other_version = is_first && text[version] > '1';
     const bool other_field = state_ == state::fields && shown_differently(line);
-    if (other_version || other_field) {
+    std::size_t offset = from;
+    if (name > 0 || other_version || other_field) {
         shown_.assign(text);
         if (other_version)
             shown_[version] = '1';
         if (other_field)
             show_field(shown_.data() + text.size() - line.size(), line.size());
+        if (name > 0) {
+            shown_.replace(0, name, shown_method);
+            offset += name - shown_method.size();
+        }
         text = shown_;
     }
-    grammar_.set_base(text.data(), from);
+    grammar_.set_base(text.data(), offset);
     return grammar_.execute(text);
 }
 

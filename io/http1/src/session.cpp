@@ -359,9 +359,9 @@ void session::drop_arrived() {
 
 /// Whether content that has not arrived yet will be read and thrown away to keep the connection.
 bool session::will_drop_rest(const response& answer) {
-    // A client that waits for "100 Continue" may send the content now, or not: there is no telling
-    // what comes next.
-    if (body_.continue_owed())
+    // A client that waits for "100 Continue", or for what is not known here, may send the content
+    // now, or not: there is no telling what comes next.
+    if (body_.continue_owed() || head().unfit != 0)
         return false;
     if (const auto left = body_.left())
         return *left <= limits_.drain_bytes_max;

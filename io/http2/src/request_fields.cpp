@@ -111,7 +111,7 @@ void request_fields::add(std::string_view name, std::string_view value) {
         add_length(value);
     } else if (name == "expect") {
         if (!read_expect(value, head_.expects_continue))
-            refuse(417, "unknown expectation");
+            head_.unfit = 417;
     }
     keep_field(name, value);
 }
@@ -160,15 +160,12 @@ void request_fields::finish(bool more) {
         show_upgrade();
     head_.base = text_.data();
     const auto known = parse_method(head_.text(method_));
-    if (known) {
-        head_.method = extended_connect() ? method::get : *known;
-        finish_target();
-    } else {
-        refuse(501, "unknown method");
+    head_.method = extended_connect() ? method::get : known.value_or(method::other);
+    if (!known) {
         head_.unknown_method = method_;
-        head_.target = path_;
-        finish_origin(head_.text(path_)); // says whose error page tells of it
+        head_.unfit = 501;
     }
+    finish_target();
     head_.chunked = more && !head_.has_content_length && !extended_connect();
     if (head_.form == target_form::authority)
         head_.chunked = false;

@@ -1,5 +1,6 @@
 // What router::error() makes of requests that fail, wherever they do.
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -166,8 +167,8 @@ TEST_CASE("what is no request is told by the page of its path as far as that was
           "431 api 431");
     CHECK(told("POST /v1/a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x, chunked\r\n\r\n") ==
           "501 api 501");
-    CHECK(told("FETCH /v1/a HTTP/1.1\r\n") == "501 api 501");
-    CHECK(told("FETCH /v1%zz/a HTTP/1.1\r\n") == "501 Not Imp");
+    CHECK(told("FETCH /v1/a HTTP/1.1\r\nHost: a\r\n\r\n") == "501 api 501");
+    CHECK(told("FETCH /v1%zz/a HTTP/1.1\r\n") == "400 Bad Req");
     CHECK(told("GET /v1/a HTTP/2.0\r\n") == "505 api 505");
     CHECK(told("GET http://a/v1/a HTTP/1.1\r\nHost: a\r\nx\r\n\r\n") == "400 api 400");
     CHECK(told("GET /a HTTP/1.1\r\nHost: a\r\nx\r\n\r\n") == "400 Bad Req");
@@ -175,6 +176,48 @@ TEST_CASE("what is no request is told by the page of its path as far as that was
     CHECK(told("GET /v1/% HTTP/1.1\r\nHost: a\r\n\r\n") == "400 api 400");
     CHECK(told("GET /" + std::string(100'000, 'a')) == "414 URI Too");
     CHECK(told("\x01\r\n") == "400 Bad Req");
+}
+
+TEST_CASE("an unknown method or expectation is refused behind the middleware") {
+    router made = routes();
+    made.use([](request& req, next proceed) -> task<response> {
+        response answer = co_await proceed(req);
+        answer.header("Seen", to_string(req.method()));
+        co_return answer;
+    });
+    made.not_found([] { return response::text("none"); });
+    session_driver s(std::move(made));
+    const auto told = [&s](std::string_view line, std::string_view fields = "") {
+        const std::string answer =
+            s.exchange(std::string(line) + " HTTP/1.1\r\nHost: a\r\n" + std::string(fields));
+        const auto field = [&](std::string_view name) {
+            const std::size_t at = answer.find("\r\n" + std::string(name) + ": ");
+            const std::size_t from = at + name.size() + 4;
+            return at == answer.npos ? "-" : answer.substr(from, answer.find('\r', from) - from);
+        };
+        return answer.substr(9, 3) + ' ' + field("Seen") + ' ' + field("Connection") + ' ' +
+               answer.substr(std::min(answer.find("\r\n\r\n") + 4, answer.size()));
+    };
+    for (int i = 0; i < 2; ++i) { // what is repeated is the same
+        CHECK(told("FETCH /v1/a", "\r\n") == "501 _OTHER - api 501 unknown method");
+        CHECK(told("GET /v1/fail", "Expect: x\r\n\r\n") == "417 GET - api 417 unknown expectation");
+    }
+    CHECK(told("FETCH /none", "\r\n") == "501 _OTHER - Not Implemented: unknown method\n");
+    CHECK(told("FETCH *", "\r\n") == "501 _OTHER - Not Implemented: unknown method\n");
+    CHECK(told("FETCH http://a", "\r\n") == "501 _OTHER - Not Implemented: unknown method\n");
+    CHECK(told("FETCH /", "Expect: x\r\n\r\n") == "501 _OTHER - Not Implemented: unknown method\n");
+    CHECK(told("OPTIONS *", "Expect: x\r\n\r\n") ==
+          "417 OPTIONS - Expectation Failed: unknown expectation\n");
+    CHECK(told("FETCH /v1/a", "Content-Length: 3\r\n\r\nabc") ==
+          "501 _OTHER - api 501 unknown method");
+    CHECK(told("GET /none", "\r\n") == "200 GET - none");
+    CHECK(s.log().front() == "FETCH /v1/a 501");
+    CHECK(s.errors().empty());
+    // Whether the content follows, nobody knows.
+    CHECK(told("POST /v1/a", "Expect: x\r\nContent-Length: 3\r\n\r\n") ==
+          "417 POST close api 417 unknown expectation");
+    s.finish();
+    CHECK(s.ended_well());
 }
 
 TEST_CASE("where there is no path the outermost page tells") {

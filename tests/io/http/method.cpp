@@ -14,7 +14,8 @@ TEST_CASE("methods have names, and names are case-sensitive") {
         CHECK(parse_method(to_string(m)) == m);
     }
     CHECK(to_string(method::delete_) == "DELETE");
-    for (std::string_view name : {"", "get", "GETT", "GE", "PRI", "DELETE_"}) {
+    CHECK(to_string(method::other) == "_OTHER");
+    for (std::string_view name : {"", "get", "GETT", "GE", "PRI", "DELETE_", "_OTHER"}) {
         CAPTURE(name);
         CHECK_FALSE(parse_method(name));
     }

@@ -112,11 +112,6 @@ TEST_CASE("framing that two servers could read in two ways") {
         {400, post + "Transfer-Encoding: a;b=\"\\" + end},
         {400, post + "Transfer-Encoding: a;b=\", chunked\"" + end},
         {400, post + "Transfer-Encoding: a;b=\"\r\nTransfer-Encoding: \", chunked" + end},
-        {417, post + "Content-Length: 5\r\nExpect: 200-ok" + hello},
-        {417, post + "Content-Length: 5\r\nExpect: 100-continue, x" + hello},
-        {417, post + "Content-Length: 5\r\nExpect: x, 100-continue" + hello},
-        {417, post + "Content-Length: 5\r\nExpect: 100-continue;a=b" + hello},
-        {417, post + "Content-Length: 5\r\nExpect: 100-continue\r\nExpect: x" + hello},
     });
 }
 
@@ -134,6 +129,19 @@ TEST_CASE("Expect is a list, whose elements may be empty") {
     }
     for (const char* value : {"", ",", ", \t,", ",\r\nExpect: ,"})
         CHECK_FALSE(expects("Expect: "s + value));
+}
+
+TEST_CASE("an expectation that is not known makes a request unfit, and nothing else") {
+    const std::string hello = "\r\n\r\nhello";
+    for (const char* value : {"200-ok", "100-continue, x", "x, 100-continue", "100-continue;a=b",
+                              "100-continue\r\nExpect: x", "x\r\nExpect: 100-continue"}) {
+        const std::string asked = post + "Expect: " + value + "\r\nContent-Length: 5";
+        CAPTURE(asked);
+        check_all({{0, asked + hello}, {400, asked + "\r\nContent-Length: 5" + hello}});
+        CHECK(test::run(asked + hello).text.starts_with("POST unfit=417 / "));
+    }
+    CHECK(test::run("BREW / HTTP/1.1\r\nHost: a\r\nExpect: x" + end)
+              .text.starts_with("_OTHER unfit=501 / "));
 }
 
 TEST_CASE("trailers that decide what has been decided are refused, others are dropped") {

@@ -22,6 +22,8 @@ struct transcript {
 
 inline void describe_head(const request_head& head, std::string& out) {
     out += to_string(head.method);
+    if (head.unfit != 0)
+        out += " unfit=" + std::to_string(head.unfit);
     out += ' ';
     out += head.text(head.target);
     out += " 1." + std::to_string(head.minor);

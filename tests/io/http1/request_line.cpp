@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -41,10 +42,30 @@ TEST_CASE("malformed request lines") {
         {400, "GET / HTTP/1.:\r\nHost: a" + end},
         {400, "GET / HTTP/1.2" + end}, // Host is missing
         {505, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"},
-        {501, "BREW / HTTP/1.1\r\nHost: a" + end},
-        {501, "get / HTTP/1.1\r\nHost: a" + end},
-        {501, "SOURCE / HTTP/1.1\r\nHost: a" + end},
+        {505, "BREW / HTTP/2.1\r\nHost: a" + end},
+        {400, "BREW a HTTP/1.1\r\nHost: a" + end},
+        {400, "BREW / HTTP/1.1" + end},
+        {400, "get /%zz HTTP/1.1\r\nHost: a" + end},
     });
+}
+
+TEST_CASE("a method that is not known is read to the end of its message") {
+    const std::string text = "/a?b HTTP/1.9\r\nHost: a\r\nX: y\tz\r\nTransfer-Encoding: chunked"s +
+                             end + "1\r\nx\r\n0\r\n\r\n" + "GET /next HTTP/1.1\r\nHost: a" + end;
+    const std::string read = " /a?b 1.1 host=a path=/a query=b keep chunked [Host|a] [X|y\tz]"
+                             " [Transfer-Encoding|chunked]\nx\nend\n"
+                             "GET /next 1.1 host=a path=/next query= keep [Host|a]\n\nend\n";
+    for (const std::string name : {"X", "get", "BREW", "SOURCE", "PROPFIND", "A-VERY-LONG-NAME"}) {
+        CAPTURE(name);
+        check_all({{0, name + ' ' + text}});
+        CHECK(test::run(name + ' ' + text).text == "_OTHER unfit=501" + read);
+        CHECK(test::run(std::vector<std::string_view>{name + ' ' + text}, {}, true).text ==
+              "_OTHER unfit=501" + read);
+    }
+    for (const std::string target : {"*", "/", "http://a", "http://a/b"}) {
+        CAPTURE(target);
+        check_all({{0, "BREW " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close" + end}});
+    }
 }
 
 TEST_CASE("malformed request targets") {

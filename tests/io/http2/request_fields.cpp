@@ -124,6 +124,25 @@ TEST_CASE("http2: a target is ASCII") {
     CHECK(c.answers[stream].get(":status") == "404");
 }
 
+TEST_CASE("http2: an unknown method or expectation is refused behind the middleware") {
+    router made = echoes();
+    made.use([](request& req, next proceed) -> task<response> {
+        response answer = co_await proceed(req);
+        answer.header("seen", to_string(req.method()));
+        co_return answer;
+    });
+    http2_client c(std::move(made));
+    c.ask(1, asking("FETCH", "/echo"));
+    CHECK(c.answers[1].get(":status") == "501");
+    CHECK(c.answers[1].get("seen") == "_OTHER");
+    c.ask(3, asking("POST", "/echo", {{"expect", "x"}}), false);
+    CHECK(c.answers[3].get(":status") == "417");
+    CHECK(c.answers[3].get("seen") == "POST");
+    c.ask(5, asking("FETCH", "/%"));
+    CHECK(c.answers[5].get(":status") == "400");
+    CHECK(c.answers[5].get("seen").empty());
+}
+
 TEST_CASE("http2: an unknown method is in the log") {
     http2_client c(echoes());
     c.ask(1, asking("PROPFIND", "/secret?a"));

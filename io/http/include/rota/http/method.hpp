@@ -8,17 +8,30 @@
 
 namespace rota::http {
 
-/// The methods of RFC 9110 section 9.3 and PATCH (RFC 5789). Anything else is answered with 501.
-enum class method : std::uint8_t { get, head, post, put, delete_, connect, options, trace, patch };
+/// The methods of RFC 9110 section 9.3 and PATCH (RFC 5789). `other` is any that is none of these:
+/// only middleware sees such a request, and what it goes on to is a 501.
+enum class method : std::uint8_t {
+    get,
+    head,
+    post,
+    put,
+    delete_,
+    connect,
+    options,
+    trace,
+    patch,
+    other,
+};
 
+/// Without `other`.
 inline constexpr std::size_t method_count = 9;
 
 inline constexpr std::array<std::string_view, method_count> method_names{
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
 
-/// The name as it goes over the wire.
+/// The name as it goes over the wire; "_OTHER" for `other`.
 [[nodiscard]] constexpr std::string_view to_string(method value) noexcept {
-    return method_names[static_cast<std::size_t>(value)];
+    return value == method::other ? "_OTHER" : method_names[static_cast<std::size_t>(value)];
 }
 
 /// Method names are case-sensitive (RFC 9110 section 9.1): "get" is not a known method.

@@ -96,6 +96,9 @@ struct head_values {
     bool expects_continue = false;
     bool of_https = false;     // an absolute target of that scheme
     bool path_escaped = false; // the path holds percent-escapes, all of them valid
+    // Read to its end and right, but not for any handler: with what status the router answers it,
+    // 501 for an unknown method, 417 for an unknown expectation; or 0.
+    std::uint16_t unfit = 0;
 };
 
 /// A parsed and checked request head. Owned by the parser.

@@ -118,9 +118,9 @@ public:
     router& connect(handler h);
 
     /// Puts a function around every handler of this router, and around whatever is answered to
-    /// requests that no route is found for: 404, 405, OPTIONS. The first one added is the
-    /// outermost. Whether routes are added, or routers mounted, before or after makes no
-    /// difference.
+    /// requests that no route is found for: 404, 405, OPTIONS, an unknown method (501) or
+    /// expectation (417). The first one added is the outermost. Whether routes are added, or
+    /// routers mounted, before or after makes no difference.
     router& use(middleware function);
 
     /// Answers requests for unknown paths instead of a plain 404.
@@ -129,12 +129,12 @@ public:
     /// this router, or middleware around it, throws (http_error says its status, else it is 500)
     /// and, to what is under its prefix, 404 unless not_found() gives it, 405, server::refuse()'s
     /// 503, and what cannot be read as a request or comes too slowly (400, 408, 413, 414, 417, 431,
-    /// 501, 505). A path that was not reached counts as "/". Only 404 and 405 pass through
-    /// middleware.
+    /// 501, 505). A path that was not reached counts as "/". Of these only what use() names passes
+    /// through middleware.
     ///
     /// The status is set, whatever the page sets; so are Allow for 405 and Retry-After for
     /// refuse()'s 503 unless they are there. If the page throws, which is reported, or streams, the
-    /// answer is plain text; one that throws for 404 or 405 counts as a handler that throws.
+    /// answer is plain text; one that throws behind middleware counts as a handler that throws.
     router& error(error_page page);
 
     /// Takes over another router under a prefix, which may have parameters but neither a wildcard
@@ -169,6 +169,7 @@ private:
     void find(http::method method, std::string_view path, route_match& found) const;
     void miss(std::string_view path, route_match& found) const;
     void resolve_pathless(const request_head& head, route_match& found) const;
+    void resolve_unfit(request& req, route_match& found) const;
 
     std::vector<std::unique_ptr<route>> routes_;
     std::unique_ptr<route> connect_; // or none
