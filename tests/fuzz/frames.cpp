@@ -23,13 +23,15 @@ struct some_open final : rota::http::h2::stream_states {
     [[nodiscard]] std::size_t open_streams() const noexcept override { return 0; }
 };
 
-/// The fault, if there is one, and whether a header section is open at the end.
+/// What it says of streams' priorities, and the fault, if there is one, and whether a header
+/// section is open at the end.
 std::string read(std::string_view bytes, std::size_t step) {
     const rota::http::http2_limits limits{
         .streams_max = 100'000, .resets_burst = 4, .idle_frames_burst = 6};
     const some_open streams;
     frame_watch watch(limits, 1'024, streams);
     const frame_watch::time_point now{};
+    std::string said;
     for (std::size_t at = 0; at < bytes.size(); at += step) {
         std::string_view piece = bytes.substr(at, step);
         while (!piece.empty()) {
@@ -37,13 +39,15 @@ std::string read(std::string_view bytes, std::size_t step) {
             if (seen.good + seen.zeros > piece.size())
                 return "took more than there was";
             if (seen.found)
-                return seen.found->why;
-            if (seen.good != piece.size() && seen.zeros == 0)
-                return "left something without a reason";
+                return said + seen.found->why;
+            if (seen.good + seen.zeros == 0)
+                return "took nothing";
+            if (seen.updated)
+                said.append(std::to_string(seen.updated->stream)).append(seen.updated->value);
             piece.remove_prefix(seen.good + seen.zeros);
         }
     }
-    return watch.in_header_section() ? "in a header section" : "between frames";
+    return said + (watch.in_header_section() ? "in a header section" : "between frames");
 }
 
 } // namespace

@@ -119,6 +119,9 @@ void connection::take(std::string_view bytes) {
         found = engine_.read(bytes.substr(0, seen.good));
         if (!found && seen.zeros > 0)
             found = engine_.read(zeros.substr(0, seen.zeros));
+        if (!found && seen.updated)
+            engine_.update_priority(static_cast<std::int32_t>(seen.updated->stream),
+                                    seen.updated->value);
         reading_ = false;
         if (!found)
             found = seen.found;

@@ -23,8 +23,7 @@ constexpr std::size_t bomb_factor = 8;
 
 /// nghttp2 ends the connection for a stream too many, where RFC 9113 section 5.1.2 has that stream
 /// refused. So it is told of more, the engine counts, and the settings are written with its limit.
-/// What is more is for those that are refused and have not been told, and for idle ones that have a
-/// priority (RFC 9218 section 7.1).
+/// What is more is for those that are refused and have not been told.
 std::uint32_t limit_of_nghttp2(std::uint32_t streams_max) noexcept {
     constexpr std::uint32_t more = 1'024;
     return std::min(streams_max, std::numeric_limits<std::uint32_t>::max() - more) + more;
@@ -92,7 +91,6 @@ std::unique_ptr<nghttp2_option, option_end> make_options() {
     nghttp2_option_set_no_auto_window_update(made, 1);
     nghttp2_option_set_no_closed_streams(made, 1);
     nghttp2_option_set_max_send_header_block_length(made, fields_bytes_max);
-    nghttp2_option_set_builtin_recv_extension_type(made, NGHTTP2_PRIORITY_UPDATE);
 #ifdef ROTA_NGHTTP2_RESET_RATE
     nghttp2_option_set_stream_reset_rate_limit(made, 1'000'000, 1'000'000);
 #endif
@@ -291,8 +289,9 @@ bool engine::is_held_back(std::int32_t id) const noexcept {
 
 // --- Priorities ---
 
-// nghttp2 takes no part of a priority of which one is wrong, and the request's own word after that
-// of the frame that came before it: what it has understood is put right.
+// nghttp2 takes no part of a priority of which one is wrong: what it has understood is put right.
+// It knows of no PRIORITY_UPDATE: of the streams that one names before they begin it would keep a
+// list, and forget to take them off it.
 
 /// One that is no dictionary is none.
 void engine::wish(std::string_view priority) noexcept {
@@ -319,23 +318,21 @@ void engine::prioritize_begun(std::int32_t id) {
 }
 
 /// frame_watch has seen to how many it names that have not begun.
-void engine::prioritize_by(const nghttp2_ext_priority_update& said) {
-    const auto* const value = reinterpret_cast<const char*>(said.field_value);
-    const auto wanted = read_priority(std::string_view(value, said.field_value_len));
-    if (!wanted || said.stream_id % 2 == 0)
+void engine::update_priority(std::int32_t id, std::string_view value) {
+    const auto wanted = read_priority(value);
+    if (!wanted)
         return;
-    const bool begun = said.stream_id <= nghttp2_session_get_last_proc_stream_id(session_.get());
-    if (begun) {
-        if (find(said.stream_id) != nullptr)
-            prioritize(said.stream_id, *wanted);
+    if (id <= nghttp2_session_get_last_proc_stream_id(session_.get())) {
+        if (find(id) != nullptr)
+            prioritize(id, *wanted);
         return;
     }
     const auto known =
-        std::ranges::find(wished_early_, said.stream_id, [](const auto& one) { return one.first; });
+        std::ranges::find(wished_early_, id, [](const auto& one) { return one.first; });
     if (known != wished_early_.end())
         known->second = *wanted;
     else if (wished_early_.size() < streams_max_)
-        wished_early_.emplace_back(said.stream_id, *wanted);
+        wished_early_.emplace_back(id, *wanted);
 }
 
 // --- Streams ---

@@ -79,6 +79,8 @@ public:
     /// Takes bytes of the client's. What is wrong with them, if the connection has to end for it
     /// and the client has not been told yet. Throws std::bad_alloc.
     [[nodiscard]] std::optional<fault> read(std::string_view bytes);
+    /// A PRIORITY_UPDATE says this of a stream. Throws std::bad_alloc.
+    void update_priority(std::int32_t id, std::string_view value);
     /// Appends what is to be sent now to `out`, up to about `bytes_max` in it. Throws
     /// std::bad_alloc.
     void write(std::string& out, std::size_t bytes_max);
@@ -147,7 +149,6 @@ private:
     void wish(std::string_view priority) noexcept;
     void prioritize(std::int32_t id, stream_priority as);
     void prioritize_begun(std::int32_t id);
-    void prioritize_by(const nghttp2_ext_priority_update& said);
 
     engine_events& events_;
     std::unique_ptr<nghttp2_session, session_end> session_;

@@ -106,13 +106,6 @@ struct engine::callbacks {
         engine& self = of(user);
         if (frame->hd.type == NGHTTP2_GOAWAY)
             self.client_leaves_ = true;
-        if (frame->hd.type == NGHTTP2_PRIORITY_UPDATE) {
-            return guarded(self, [&] {
-                const void* const said = frame->ext.payload;
-                self.prioritize_by(*static_cast<const nghttp2_ext_priority_update*>(said));
-                return 0;
-            });
-        }
         engine_stream* const stream = self.find(frame->hd.stream_id);
         if (stream == nullptr)
             return 0;

@@ -1,6 +1,7 @@
 #include "frame_watch.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rota::http::h2 {
 namespace {
@@ -54,6 +55,7 @@ constexpr fault ended_stream{error_code::stream_closed, "a frame of a stream tha
 constexpr fault passed_over{error_code::protocol_error, "a stream before one that has begun"};
 constexpr fault in_between{error_code::protocol_error, "a frame within a header section"};
 constexpr fault no_prioritized{error_code::protocol_error, "PRIORITY_UPDATE of no stream"};
+constexpr fault short_update{error_code::frame_size_error, "PRIORITY_UPDATE without a stream"};
 constexpr fault too_many_prioritized{error_code::protocol_error, "PRIORITY_UPDATE of too many"};
 constexpr fault too_long{error_code::frame_size_error, "a frame too long"};
 constexpr fault own_dependency{error_code::protocol_error, "a stream that depends on itself"};
@@ -120,6 +122,8 @@ frame_watch::result frame_watch::look(std::string_view bytes, time_point now) {
             found = on_peeked(now);
         if (found)
             return {before, found};
+        if (updated_)
+            return {at, std::nullopt, 0, std::exchange(updated_, std::nullopt)};
     }
     return {at, std::nullopt};
 }
@@ -156,8 +160,7 @@ std::optional<fault> frame_watch::on_header(time_point now) {
         peek = 4;
         break;
     case priority_update:
-        found = idle_frame(now);
-        peek = 4;
+        found = on_update_header(now, peek);
         break;
     case rst_stream:
         found = reset(now);
@@ -195,24 +198,40 @@ std::optional<fault> frame_watch::on_peeked(time_point now) {
         const bool all_padding = std::size_t{payload[0]} + 1 == now_.length;
         return all_padding ? idle_frame(now) : std::nullopt;
     }
-    if (now_.type == priority_update) { // RFC 9218 section 7.1
-        const std::uint32_t id = read_31_bits(payload);
-        return id == 0 ? std::optional(no_prioritized) : on_prioritized(id);
-    }
+    if (now_.type == priority_update)
+        return on_update();
     // RFC 7540 section 5.3.1.
     if (read_31_bits(payload + (size - 4)) == now_.stream)
         return own_dependency;
     return std::nullopt;
 }
 
-/// Those that are to come count as if they were there (RFC 9218 section 7.1). Its reader has read
-/// up to here.
-std::optional<fault> frame_watch::on_prioritized(std::uint32_t id) {
-    if (id % 2 == 0 || id <= highest_ || std::ranges::find(prioritized_, id) != prioritized_.end())
-        return std::nullopt;
-    if (prioritized_.size() + streams_.open_streams() >= limits_.streams_max)
-        return too_many_prioritized;
-    prioritized_.push_back(id);
+/// A client may send one with each request.
+std::optional<fault> frame_watch::on_update_header(time_point now, std::size_t& peek) noexcept {
+    if (now_.stream != 0)
+        return fault{error_code::protocol_error, "PRIORITY_UPDATE on a stream"};
+    if (now_.length < 4)
+        return short_update;
+    peek = std::min<std::size_t>(now_.length, peeked_max);
+    return on_answer_to_ours(now);
+}
+
+/// RFC 9218 section 7.1: no stream is the server's, and those that are to come count as if they
+/// were there. Its reader has read up to here.
+std::optional<fault> frame_watch::on_update() {
+    const unsigned char* const payload = start_.data() + header_size;
+    const std::uint32_t id = read_31_bits(payload);
+    if (id % 2 == 0)
+        return no_prioritized;
+    if (id > highest_ && std::ranges::find(prioritized_, id) == prioritized_.end()) {
+        if (prioritized_.size() + streams_.open_streams() >= limits_.streams_max)
+            return too_many_prioritized;
+        prioritized_.push_back(id);
+    }
+    if (now_.length <= peeked_max) {
+        updated_ = update{
+            id, std::string_view(reinterpret_cast<const char*>(payload + 4), now_.length - 4)};
+    }
     return std::nullopt;
 }
 

@@ -55,9 +55,10 @@ protected:
 /// Looks at a client's frames on their way to what reads them, and says when there are too many of
 /// those that cost and bring nothing. Also sees what that does not look at: the priorities of RFC
 /// 7540, which are obsolete, but have rules; frames of streams that are forgotten, since the client
-/// had ended them (RFC 9113 section 5.1); and what is between the frames of a header section. And
-/// hides what that looks at too closely: the last stream that a client's GOAWAY names, one of the
-/// server's, which opens none (section 6.8).
+/// had ended them (RFC 9113 section 5.1); what is between the frames of a header section; and
+/// PRIORITY_UPDATE, for which nghttp2 1.52 makes streams that it frees while they are in use. And
+/// hides what that looks at too closely: the last stream that a client's GOAWAY names, one of
+/// the server's, which opens none (section 6.8).
 ///
 /// Sans I/O: knows the framing (RFC 9113 section 4.1). One client's, one thread.
 class frame_watch {
@@ -68,14 +69,20 @@ public:
     frame_watch(const http2_limits& limits, std::size_t header_bytes_max,
                 const stream_states& streams) noexcept;
 
+    /// What a PRIORITY_UPDATE says: of a stream that is open, or may begin.
+    struct update {
+        std::uint32_t stream = 0;
+        std::string_view value; // valid until the next look()
+    };
     /// Takes bytes that follow those taken before: how many of them may be read on; if not all, or
     /// something else is wrong, `found` says what. Behind those that are good there may be `zeros`
-    /// bytes in whose place zeros are to be read on; the rest has not been taken: it is to be
-    /// looked at when these have been read. Throws std::bad_alloc.
+    /// bytes in whose place zeros are to be read on, or they have ended in an `updated`; the rest
+    /// has not been taken: it is to be looked at when these have been read. Throws std::bad_alloc.
     struct result {
         std::size_t good = 0;
         std::optional<fault> found{};
         std::size_t zeros = 0;
+        std::optional<update> updated{};
     };
     [[nodiscard]] result look(std::string_view bytes, time_point now);
 
@@ -94,7 +101,7 @@ public:
 
 private:
     static constexpr std::size_t header_size = 9;
-    static constexpr std::size_t peeked_max = 6;
+    static constexpr std::size_t peeked_max = 64; // a longer PRIORITY_UPDATE says nothing
 
     struct frame {
         std::uint32_t length = 0;
@@ -104,7 +111,8 @@ private:
     };
     [[nodiscard]] std::optional<fault> on_header(time_point now);
     [[nodiscard]] std::optional<fault> on_peeked(time_point now);
-    [[nodiscard]] std::optional<fault> on_prioritized(std::uint32_t id);
+    [[nodiscard]] std::optional<fault> on_update_header(time_point now, std::size_t& peek) noexcept;
+    [[nodiscard]] std::optional<fault> on_update();
     [[nodiscard]] std::optional<fault> on_data(time_point now, std::size_t& peek) noexcept;
     [[nodiscard]] std::optional<fault> on_headers(time_point now);
     [[nodiscard]] std::optional<fault> on_stream_frame() noexcept;
@@ -128,6 +136,7 @@ private:
     std::size_t begun_next_ = 0;
     std::uint32_t highest_ = 0;
     std::uint32_t known_ = 0; // the highest that its reader knows of
+    std::optional<update> updated_;
     // Streams that PRIORITY_UPDATE has named before they began.
     std::vector<std::uint32_t> prioritized_;
     flood_meter resets_;

@@ -141,6 +141,38 @@ TEST_CASE("http2: streams that have a priority before they begin count as begun"
     CHECK(c.goaway() == 1); // RFC 9218 section 7.1
 }
 
+TEST_CASE("http2: streams without end may each have a priority before they begin") {
+    server_limits limits;
+    limits.http2.idle_frames_burst = 10'000;
+    const std::string block = encode(asking("GET", "/quick"));
+    const auto headers = [&](std::uint32_t id) {
+        return make_frame(headers_frame, end_headers | end_stream, id, block);
+    };
+    const std::string weight(1, '\x10');
+    for (const std::string_view by : {"PRIORITY_UPDATE", "of many", "PRIORITY", "dependency"}) {
+        CAPTURE(by);
+        http2_client c(slow_and_quick(), limits);
+        std::uint32_t answered = 0;
+        for (std::uint32_t id = 1; id < 2'000; id += 2) {
+            if (by == "PRIORITY_UPDATE")
+                c.send(make_frame(0x10, 0, 0, number(id) + "u=1, i") + headers(id));
+            else if (by == "of many") // and of some that are passed over
+                c.send(make_frame(0x10, 0, 0, number(id + 2 * (id % 100)) + "u=1") + headers(id));
+            else if (by == "PRIORITY") // on another that is idle, too
+                c.send(make_frame(priority_frame, 0, id, number(id + 2'002) + weight) +
+                       make_frame(priority_frame, 0, id + 4'000, number(id) + weight) +
+                       headers(id));
+            else
+                c.send(make_frame(headers_frame, end_headers | end_stream | 0x20, id,
+                                  number(id + 2) + weight + block));
+            if (c.answers[id].content == "quick")
+                ++answered;
+        }
+        CHECK(answered == 1'000);
+        CHECK(c.goaway() == -1);
+    }
+}
+
 /// Answers with fields, or trailers, of so many bytes: in two, each of which a client takes.
 router verbose() {
     const auto half = [](const request& asked) {

@@ -190,6 +190,56 @@ TEST_CASE("frame_watch: streams that were prioritized before they began count as
     CHECK(lately.see(bytes.substr(seen.good)) == 1);
 }
 
+TEST_CASE("frame_watch: what PRIORITY_UPDATE says is told, however it is cut") {
+    const auto told = [](std::string bytes, std::size_t step) {
+        watched one;
+        std::string all;
+        for (std::size_t at = 0; at < bytes.size();) {
+            const frame_watch::result seen =
+                one.watch.look(std::string_view(bytes).substr(at, step), one.now);
+            if (seen.found)
+                return all + std::to_string(static_cast<int>(seen.found->code));
+            if (seen.updated)
+                all +=
+                    std::to_string(seen.updated->stream) + std::string(seen.updated->value) + ' ';
+            at += seen.good;
+        }
+        return all;
+    };
+    const auto update = [](std::uint32_t id, std::string_view value, std::uint32_t on = 0) {
+        return make_frame(0x10, 0, on, number(id) + std::string(value));
+    };
+    for (const std::size_t step : {1, 5, 13, 1'000}) {
+        CAPTURE(step);
+        CHECK(told(update(1, "u=1, i") + make_frame(headers_frame, ends, 1, "x") +
+                       update(1, "u=2") + update(3, "") + make_frame(data_frame, end_stream, 5),
+                   step) == "1u=1, i 1u=2 3 ");
+        CHECK(told(update(0x80000001, "u=1"), step) == "1u=1 ");
+        CHECK(told(update(1, std::string(60, 'x')), step) == '1' + std::string(60, 'x') + ' ');
+        CHECK(told(update(1, std::string(61, 'x')) + update(3, "u"), step) == "3u ");
+        CHECK(told(update(1, "") + update(0, "u=1"), step) == "1 1");
+        CHECK(told(update(2, "u=1"), step) == "1");
+        CHECK(told(update(1, "u=1", 1), step) == "1");
+        CHECK(told(make_frame(0x10, 0, 0, "abc"), step) == "6");
+        CHECK(told(make_frame(0x10, 0, 0), step) == "6");
+        CHECK(told(make_frame(headers_frame, 0, 1, "x") + update(3, "u"), step) == "1");
+    }
+}
+
+TEST_CASE("frame_watch: a client may say how urgent each request is") {
+    watched one;
+    for (std::uint32_t id = 1; id < 20'000; id += 2) {
+        CHECK(one.see(make_frame(0x10, 0, 0, number(id) + "u=1")) == -1);
+        CHECK(one.see(headers_frame, ends, id) == -1);
+        one.watch.sent(9 + 5, false);
+    }
+    watched idle;
+    int said = 0;
+    while (said < 5'000 && idle.see(make_frame(0x10, 0, 0, number(1) + "u=1")) == -1)
+        ++said;
+    CHECK(said == 1'000);
+}
+
 TEST_CASE("frame_watch: no CONTINUATION is longer than any frame") {
     watched one;
     CHECK(one.see(headers_frame, 0, 1) == -1);
