@@ -18,6 +18,8 @@ constexpr std::uint32_t default_window = 65'535;
 constexpr std::int32_t frame_bytes = 16'384; // of DATA, as clients make them
 /// Of the fields of an answer, or of its trailers. HTTP/1.1 knows no limit; nghttp2 needs one.
 constexpr std::size_t fields_bytes_max = 16'777'216;
+/// As many as fit into a frame, which costs the same whatever is in it.
+constexpr std::size_t settings_max = frame_bytes / 6;
 /// A header section of so many times the size that was announced is no mistake.
 constexpr std::size_t bomb_factor = 8;
 
@@ -91,6 +93,7 @@ std::unique_ptr<nghttp2_option, option_end> make_options() {
     nghttp2_option_set_no_auto_window_update(made, 1);
     nghttp2_option_set_no_closed_streams(made, 1);
     nghttp2_option_set_max_send_header_block_length(made, fields_bytes_max);
+    nghttp2_option_set_max_settings(made, settings_max);
 #ifdef ROTA_NGHTTP2_RESET_RATE
     nghttp2_option_set_stream_reset_rate_limit(made, 1'000'000, 1'000'000);
 #endif

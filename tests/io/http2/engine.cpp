@@ -173,6 +173,19 @@ TEST_CASE("http2: streams without end may each have a priority before they begin
     }
 }
 
+TEST_CASE("http2: SETTINGS may name as many as fit into a frame") {
+    for (const int count : {32, 33, 2'730}) {
+        CAPTURE(count);
+        std::string wishes;
+        for (int i = 0; i < count; ++i)
+            wishes += number(0x1000 + static_cast<std::uint32_t>(i), 2) + number(1);
+        http2_client c(slow_and_quick(), {}, false);
+        c.hello(wishes);
+        c.ask(1, asking("GET", "/quick"));
+        CHECK(c.answers[1].content == "quick");
+    }
+}
+
 /// Answers with fields, or trailers, of so many bytes: in two, each of which a client takes.
 router verbose() {
     const auto half = [](const request& asked) {
