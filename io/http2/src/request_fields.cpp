@@ -18,6 +18,9 @@ namespace {
 /// What each field counts beside its text (RFC 9113 section 6.5.2).
 constexpr std::size_t field_overhead = 32;
 
+/// Of one that is known.
+constexpr std::size_t method_bytes_max = 16;
+
 /// As HTTP/1.1 has it (RFC 3986 is ASCII); controls are seen to.
 bool is_of_no_target(char c) noexcept {
     return c == ' ' || c == '#' || static_cast<unsigned char>(c) >= 0x80;
@@ -83,8 +86,11 @@ bool request_fields::has_room(std::string_view name, std::string_view value) noe
 }
 
 void request_fields::add(std::string_view name, std::string_view value) {
-    if (!has_room(name, value))
+    if (!has_room(name, value)) {
+        if (name == ":method" && value.size() <= method_bytes_max) // HEAD is answered otherwise
+            add_pseudo(name, value);
         return;
+    }
     if (name.starts_with(':')) {
         add_pseudo(name, value);
         return;

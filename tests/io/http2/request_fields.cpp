@@ -232,6 +232,23 @@ TEST_CASE("http2: :protocol is one, and no list") {
     }
 }
 
+TEST_CASE("http2: HEAD has no content, though its method comes behind too much") {
+    server_limits limits;
+    limits.parser.head_bytes_max = 8'192;
+    http2_client c(echoes(), limits);
+    const field path{":path", '/' + std::string(9'000, 'a')};
+    c.ask(1, {path, {":method", "HEAD"}, {":scheme", "http"}, {":authority", "here"}});
+    CHECK(c.answers[1].get(":status") == "431");
+    CHECK(c.answers[1].content.empty());
+    CHECK(c.answers[1].ended);
+    c.ask(3, {path, {":method", "GET"}, {":scheme", "http"}, {":authority", "here"}});
+    CHECK(c.answers[3].get(":status") == "431");
+    CHECK_FALSE(c.answers[3].content.empty());
+    c.ask(5,
+          {path, {":method", std::string(100, 'X')}, {":scheme", "http"}, {":authority", "here"}});
+    CHECK(c.answers[5].get(":status") == "431");
+}
+
 TEST_CASE("http2: CONNECT has no content") {
     http2_client c(waits());
     const std::vector<field> plain{{":method", "CONNECT"}, {":authority", "b:1"}};
