@@ -31,6 +31,9 @@ constexpr std::size_t given_up_min = 128;
 /// What is unpacked for nothing costs a frame more for each so many bytes.
 constexpr std::uint32_t bytes_per_frame = 1'024;
 
+/// What DATA that comes too late counts beside its bytes.
+constexpr std::uint32_t late_frame_bytes = 256;
+
 /// SETTINGS_MAX_FRAME_SIZE, as it is where nothing else is said (RFC 9113 section 6.5.2).
 constexpr std::uint32_t frame_bytes_max = 16'384;
 
@@ -242,8 +245,24 @@ std::optional<fault> frame_watch::on_data(time_point now, std::size_t& peek) noe
         return std::nullopt;
     if (now_.length == 0)
         return idle_frame(now);
+    if (is_given_up())
+        return on_late_data(now);
     if ((now_.flags & padded) != 0)
         peek = 1;
+    return std::nullopt;
+}
+
+/// By the server: its reader drops what comes of it.
+bool frame_watch::is_given_up() const noexcept {
+    return now_.stream % 2 != 0 && now_.stream <= known_ && !streams_.is_open(now_.stream);
+}
+
+/// What the windows let through may have been under way.
+std::optional<fault> frame_watch::on_late_data(time_point now) noexcept {
+    const std::uint64_t cost = std::uint64_t{now_.length} + late_frame_bytes;
+    if (late_bytes_ < cost)
+        return idle_frame(now);
+    late_bytes_ -= cost;
     return std::nullopt;
 }
 
@@ -254,6 +273,8 @@ void frame_watch::note_begin() {
     begun_next_ = (begun_next_ + 1) % begun_.size();
     if ((now_.flags & end_stream) != 0)
         return;
+    late_bytes_ = std::min<std::uint64_t>(late_bytes_ + limits_.stream_window_bytes,
+                                          limits_.connection_window_bytes);
     // All that may be given up at once: more end the connection.
     const std::size_t given_up_kept = std::max<std::size_t>(given_up_min, limits_.resets_burst);
     if (not_ended_.size() >= limits_.streams_max + given_up_kept) {
@@ -298,8 +319,7 @@ std::optional<fault> frame_watch::on_headers(time_point now) {
         note_begin();
     } else {
         // Trailers end their stream (RFC 9113 section 8.1), so of one there are no more than these.
-        const bool given_up = now_.stream <= known_ && !streams_.is_open(now_.stream);
-        is_for_nothing_ = given_up || (now_.flags & end_stream) == 0;
+        is_for_nothing_ = is_given_up() || (now_.flags & end_stream) == 0;
         if (const auto found = on_stream_frame())
             return found;
     }

@@ -117,6 +117,8 @@ private:
     [[nodiscard]] std::optional<fault> on_headers(time_point now);
     [[nodiscard]] std::optional<fault> on_stream_frame() noexcept;
     [[nodiscard]] bool was_passed_over() const noexcept;
+    [[nodiscard]] bool is_given_up() const noexcept;
+    [[nodiscard]] std::optional<fault> on_late_data(time_point now) noexcept;
     void note_begin();
     void note_end() noexcept;
     [[nodiscard]] std::optional<fault> on_continuation(time_point now) noexcept;
@@ -142,6 +144,7 @@ private:
     flood_meter resets_;
     flood_meter idle_frames_;
     std::uint64_t earned_bytes_ = 0;
+    std::uint64_t late_bytes_ = 0; // that may have been under way to streams that are given up
     std::uint64_t header_sections_ = 0;
     std::size_t section_bytes_ = 0;
     std::uint32_t continuations_ = 0;

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -87,6 +88,38 @@ TEST_CASE("frame_watch: frames of a stream that the server gave up may have been
     CHECK(one.see(data_frame, 0, 1) == -1);
     CHECK(one.see(headers_frame, ends, 1) == -1);
     CHECK(one.see(data_frame, 0, 1) == 5);
+}
+
+TEST_CASE("frame_watch: content of a stream that the server gave up costs beyond the windows") {
+    const auto taken = [](watched& one, std::uint32_t id, std::size_t bytes) {
+        const std::string data = make_frame(data_frame, 0, id, std::string(bytes, 'x'));
+        int count = 0;
+        while (count < 10'000 && one.see(data) == -1)
+            ++count;
+        return count;
+    };
+    for (const auto& [bytes, most] : {std::pair(std::size_t{16'384}, 1'020), {1, 2'500}}) {
+        CAPTURE(bytes);
+        watched one;
+        CHECK(one.see(headers_frame, end_headers, 1) == -1);
+        const int of_one = taken(one, 1, bytes);
+        CHECK(of_one > 1'000);
+        CHECK(of_one < most);
+        watched many; // no more may be under way than the connection's window lets through
+        for (std::uint32_t id = 1; id < 100; id += 2)
+            CHECK(many.see(headers_frame, end_headers, id) == -1);
+        CHECK(taken(many, 1, bytes) - 1'000 == 4 * (of_one - 1'000) + (bytes == 1 ? 0 : 3));
+    }
+    watched again; // each that is given up has had a window
+    for (std::uint32_t id = 1; id < 4'000; id += 2) {
+        CHECK(again.see(headers_frame, end_headers, id) == -1);
+        for (int i = 0; i < 15; ++i)
+            CHECK(again.see(make_frame(data_frame, 0, id, std::string(16'384, 'x'))) == -1);
+    }
+    watched open;
+    open.open = {1};
+    CHECK(open.see(headers_frame, end_headers, 1) == -1);
+    CHECK(taken(open, 1, 1) == 10'000);
 }
 
 TEST_CASE("frame_watch: what is unpacked for nothing costs by its bytes") {
