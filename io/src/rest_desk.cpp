@@ -138,6 +138,8 @@ void server::state::client_gone(const worker& home) noexcept {
     if (--desk.connections == 0)
         leave_if_empty(desk);
     client_gone();
+    if (crowd_gone())
+        context_access::io_of(ctx, home).trim_soon();
 }
 
 void server::state::end_rests() noexcept {

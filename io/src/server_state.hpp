@@ -21,8 +21,9 @@
 
 namespace rota::io {
 
-/// Fewer clients than this leave too little behind to bother.
-inline constexpr std::size_t crowd_min = 1024;
+/// Fewer clients than this leave too little behind to bother: one of HTTP/2 may have 128 requests
+/// with heads of 32 KiB.
+inline constexpr std::size_t crowd_min = 4;
 
 /// Shared with every client, the last of which may outlive the server object; with the connections
 /// that still send what was written, after run() has returned.
@@ -84,17 +85,18 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
             crowd.store(now, std::memory_order_relaxed);
     }
 
-    /// One that was accepted is no more. When a crowd has gone, so does its memory, which the
-    /// allocator would keep otherwise.
+    /// One that was accepted is no more.
     void client_gone() noexcept {
         const std::size_t left = connections.fetch_sub(1, std::memory_order_relaxed) - 1;
         ROTA_CHECK(left < options.max_connections, "a client goes once");
         clients.leave();
+    }
+    /// Whether a crowd has gone, but for a few. Said once of each.
+    [[nodiscard]] bool crowd_gone() noexcept {
+        const std::size_t left = connections.load(std::memory_order_relaxed);
         std::size_t before = crowd.load(std::memory_order_relaxed);
-        if (before >= crowd_min && left <= before / 16 &&
-            crowd.compare_exchange_strong(before, left)) {
-            ctx.return_memory();
-        }
+        return before >= crowd_min && left <= before / 4 &&
+               crowd.compare_exchange_strong(before, left);
     }
 
     std::vector<rest_desk> desks; // by the index of their worker
@@ -105,7 +107,8 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
     void rest_over(connection_core& c) noexcept override;
     /// Of `desk`, from `served`, if nobody rests there.
     void leave_if_empty(rest_desk& desk) noexcept;
-    /// A connection of this worker has ended.
+    /// A connection of this worker has ended. When a crowd has gone, so does its memory, which the
+    /// allocator would keep otherwise.
     void client_gone(const worker& home) noexcept;
     /// Starts a client's handler, which is in `served` until it has ended. Throws if it cannot.
     /// `by` is one of the handlers here; null for a client that has rested.

@@ -80,6 +80,8 @@ public:
     /// A connection has ended that had `bytes` unread. Once that was much, it goes back to the
     /// system, which the allocator would keep otherwise.
     void count_dropped(std::size_t bytes) noexcept;
+    /// What is free goes back to the system, in a second: not once for each that asks for it.
+    void trim_soon() noexcept;
     /// The connections that rest with `keeper` do so no longer than that.
     void end_rests_by(const rest_keeper& keeper,
                       std::chrono::steady_clock::time_point until) noexcept;
@@ -115,7 +117,6 @@ private:
     };
 
     void retry_starved() noexcept;
-    void trim_soon() noexcept;
     void end_all() noexcept;
     template <class Core>
     void end_one(Core& c) noexcept;

@@ -4,9 +4,11 @@
 usage: http2_floods_test.py <rota-http>
 """
 
+import contextlib
 import sys
 import time
 
+from attack import attack
 from http2_frames import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY,
                           RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, frame, number)
 from programs import check, equal, run_tests
@@ -137,6 +139,24 @@ def test_windows(program):
                 client.gone = client.gone or not rest or b"\x07\0\0\0\0\0" in rest
             check(time.monotonic() - begin < 20, "dripped for ever")
         server.check_memory(MEMORY_MAX)
+
+
+def test_heads_without_content(program):
+    """What a crowd of unfinished requests has needed goes back to the system with it."""
+    with RotaHttp(program) as server, attack(server), contextlib.ExitStack() as crowd:
+        block = Http2.request_of("/echo", "POST", more=[("a", "x" * 16_000)])
+        clients = [Http2(crowd.enter_context(server.connect())) for _ in range(40)]
+        for client in clients:
+            client.send(b"".join(frame(HEADERS, END_HEADERS, stream, block)
+                                 for stream in range(1, 257, 2)))
+            client.ping()
+
+
+def test_content_behind_a_reset(program):
+    with RotaHttp(program) as server:
+        block = Http2.request_of("/echo", "POST", more=[("content-length", "1")])
+        ends = frame(HEADERS, END_HEADERS, 1, block) + frame(DATA, 0, 1, b"xx")
+        flood(server, "content behind a reset", frame(DATA, 0, 1, b"x") * 500, ends)
 
 
 if __name__ == "__main__":
