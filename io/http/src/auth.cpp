@@ -40,7 +40,7 @@ std::optional<std::string_view> credentials(const request& req, std::string_view
     return count == 1 ? found : std::nullopt;
 }
 
-task<response> refuse(const error_page* page, std::string challenge, const char* why) {
+task<response> refuse(const error_page* page, std::string challenge, literal why) {
     response made = error_answer(*page ? page : nullptr, http_error(401, why));
     made.header("WWW-Authenticate", challenge);
     co_return std::move(made);

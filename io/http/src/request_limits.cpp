@@ -22,7 +22,7 @@
 namespace rota::http {
 namespace {
 
-response refusal(const error_page& page, int status, const char* why) {
+response refusal(const error_page& page, int status, literal why) {
     return error_answer(page ? &page : nullptr, http_error(status, why));
 }
 

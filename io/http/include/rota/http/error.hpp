@@ -1,9 +1,14 @@
 #pragma once
 
+#include <concepts>
 #include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <rota/http/literal.hpp>
 
 namespace rota::http {
 
@@ -14,12 +19,15 @@ namespace rota::http {
 /// share their texts, and do not throw.
 class http_error : public std::exception {
 public:
-    /// `reason` is a string literal; it is sent to the client.
-    http_error(int status, const char* reason) noexcept : status_(status), reason_(reason) {}
-    /// `reason` is a few words of text; they are sent to the client.
-    http_error(int status, std::string reason)
-        : status_(status), own_(std::make_shared<const text>(text{std::move(reason), {}})),
-          reason_(own_->content.c_str()) {}
+    /// `reason` is a few words, which are sent to the client.
+    http_error(int status, literal reason) noexcept
+        : status_(status), reason_(reason.text.data()) {}
+    /// The same of other text: what(), a std::string. It is copied.
+    template <class Text>
+    requires(std::convertible_to<Text, std::string> &&
+             !std::is_same_v<std::remove_extent_t<std::remove_reference_t<Text>>, const char>)
+        http_error(int status, Text&& reason)
+        : http_error(status, std::string(std::forward<Text>(reason)), std::string()) {}
     /// An answer of its own: sent as it is, whatever router::error() says. See problem.
     http_error(int status, std::string content, std::string content_type)
         : status_(status),

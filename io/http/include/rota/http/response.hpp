@@ -9,6 +9,7 @@
 
 #include <rota/http/body.hpp>
 #include <rota/http/headers.hpp>
+#include <rota/http/literal.hpp>
 #include <rota/http/takeover.hpp>
 #include <rota/io/shared_bytes.hpp>
 #include <rota/io/shared_file.hpp>
@@ -20,13 +21,6 @@ struct cookie;
 /// Content that any number of answers share, made once. Large content of one goes to the socket
 /// from where it is, in clear HTTP/1.1; it is held until the last answer with it has left.
 using shared_body = io::shared_bytes;
-
-/// A string literal, or other text that the compiler can see is static.
-struct literal {
-    // NOLINTNEXTLINE(google-explicit-constructor): meant for literals as arguments
-    consteval literal(const char* chars) : text(chars) {}
-    std::string_view text;
-};
 
 /// Has a connection to itself, once a handler has taken it over: see response::upgrade(). May be a
 /// coroutine lambda with captures: it is kept until it has ended, and so is the request, unless
