@@ -48,6 +48,7 @@ int await(const sigset_t& set, std::chrono::steady_clock::time_point until) noex
 
 constexpr std::array<int, 3> numbers{SIGINT, SIGTERM, SIGHUP};
 
+std::atomic<bool> there_is_one{false};
 std::atomic<pid_t> signal_thread{0}; // a thread's number; 0: none listens yet
 
 /// A handler (man 7 signal-safety).
@@ -59,6 +60,13 @@ extern "C" void hand_on(int number) {
 }
 
 } // namespace
+
+end_signals::alone::alone() {
+    if (there_is_one.exchange(true))
+        throw std::logic_error("end_signals: one at a time, and serve() has one");
+}
+
+end_signals::alone::~alone() { there_is_one = false; }
 
 end_signals::handed_on::handed_on(const sigset_t& which) noexcept : which_(which) {
     struct sigaction handler {};

@@ -124,6 +124,28 @@ TEST_CASE("each signal is passed on, up to two, also one that came before") {
           }) == 7);
 }
 
+TEST_CASE("there is one at a time, and it goes on") {
+    CHECK(exit_code_of_child([] {
+              for (int round = 0; round < 2; ++round) {
+                  end_signals signals(1h);
+                  std::atomic<int> calls{0};
+                  signals.call([&] { ++calls; });
+                  bool refused = false;
+                  try {
+                      const end_signals another(1h);
+                  } catch (const std::logic_error&) {
+                      refused = true;
+                  }
+                  if (!refused || serve(hang, "127.0.0.1:0") != 1)
+                      return 8;
+                  signal_self(SIGTERM);
+                  if (!becomes([&] { return calls == 1; }))
+                      return 9;
+              }
+              return 7;
+          }) == 7);
+}
+
 TEST_CASE("what a thread gets that does not block signals is passed on") {
     CHECK(exit_code_of_child([] {
               std::signal(SIGINT, SIG_IGN); // each is as it was in the end

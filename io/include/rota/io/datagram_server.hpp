@@ -69,7 +69,7 @@ private:
 /// endpoint takes it) with a socket on each worker until SIGINT, SIGTERM or SIGHUP, drains. Returns
 /// the exit code: 0, or 1 if it could not, after it has said why, and what to do about it, in one
 /// line of the log. The process ends with exit code 1 if the end takes 5 s longer than the drain
-/// timeout, or than a second signal (end_signals).
+/// timeout, or than a second signal (end_signals). One at a time in a process, as serve().
 [[nodiscard]] int serve_datagrams(datagram_server::handler on_socket, const std::string& address,
                                   datagram_server_options options = {},
                                   const context_options& context = {}) noexcept;

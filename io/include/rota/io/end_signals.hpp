@@ -23,7 +23,7 @@ namespace rota::io {
 /// Making one blocks the signals in the calling thread. Threads that do not block them, as those
 /// that were started before, hand on what they get: handlers that the program had for them are not
 /// called meanwhile. The destructor restores those, and the mask of the thread that runs it, and
-/// drops what has not been taken. One at a time in a process.
+/// drops what has not been taken. There is one at a time in a process.
 class end_signals {
 public:
     static constexpr std::chrono::seconds grace{5};
@@ -34,7 +34,8 @@ public:
         call ///< what call_on_hangup() is given, also if it was ignored
     };
 
-    /// Throws std::system_error if no thread can be created.
+    /// Throws std::system_error if no thread can be created, and std::logic_error if there is one
+    /// already.
     explicit end_signals(std::chrono::milliseconds drain_timeout, hangups = hangups::end);
     ~end_signals();
     end_signals(const end_signals&) = delete;
@@ -52,6 +53,15 @@ public:
     void call_on_hangup(std::function<void()> hangup);
 
 private:
+    /// Sees to it that there is one.
+    class alone {
+    public:
+        alone();
+        ~alone();
+        alone(const alone&) = delete;
+        alone& operator=(const alone&) = delete;
+    };
+
     /// Blocks signals for as long as it lives.
     class blocked {
     public:
@@ -84,6 +94,7 @@ private:
     void pass_on(int number);
     [[noreturn]] void give_up() noexcept;
 
+    const alone alone_;
     const std::chrono::milliseconds drain_timeout_;
     const hangups hangups_;
     const blocked blocked_;

@@ -180,7 +180,8 @@ requires std::is_invocable_v<Program>
 /// server_options::drain_timeout says (10 s), and then cancels their handlers. One that shall not
 /// be waited for so long takes a std::stop_token beside the connection (server::drained_handler).
 /// The process ends with exit code 1 if the end takes 5 s longer than the drain timeout, or than a
-/// second signal (end_signals).
+/// second signal (end_signals). One at a time in a process, of all calls that do so: a second one
+/// returns 1. A program of several servers runs them on one context, drained by one end_signals.
 [[nodiscard]] int serve(server::handler on_client, const std::string& address,
                         server_options options = {}, const context_options& context = {}) noexcept;
 [[nodiscard]] int serve(server::drained_handler on_client, const std::string& address,
@@ -189,8 +190,7 @@ requires std::is_invocable_v<Program>
 /// Runs `s` in the foreground: the first SIGINT, SIGTERM, or SIGHUP that is not ignored, drains it,
 /// a second one cuts that short. Returns when the last handler has ended. A program that hangs then
 /// is ended: 5 s after the drain timeout, or after a second signal, with exit code 1 (see
-/// end_signals). Called by main(). Throws what server::run() throws, and std::system_error if there
-/// is no thread for the signals.
+/// end_signals). Called by main(). Throws what server::run() throws, and what end_signals does.
 void run_until_signalled(context& ctx, server& s);
 /// The same with signals that the program waits for by itself: then it ends in time, too, if the
 /// context or anything else is what hangs.

@@ -128,7 +128,8 @@ private:
 /// (as io::endpoint takes it) and wherever the options say until SIGINT, SIGTERM or SIGHUP, drains.
 /// Returns the exit code: 0, or 1 if it could not serve, after it has said why, and what to do
 /// about it, in one line of the log. The process ends with exit code 1 if the end takes 5 s longer
-/// than the drain timeout, or than a second signal (io::end_signals). Throws nothing.
+/// than the drain timeout, or than a second signal (io::end_signals). Throws nothing. One at a time
+/// in a process, as io::serve().
 [[nodiscard]] int serve(router routes, const std::string& address, server_options options = {},
                         const io::context_options& context = {}) noexcept;
 
