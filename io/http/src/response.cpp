@@ -27,7 +27,18 @@ void add_type(headers& to, std::string_view content_type) {
 std::string as_reference(std::string_view text) {
     if (syntax::has_control(text))
         throw std::invalid_argument("a control character in the location of a redirection");
-    return percent_encoded(syntax::trim(text), "%:/?#[]@!$&'()*+,;=");
+    text = syntax::trim(text);
+    std::string reference;
+    bool in_fragment = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        bool stays = true;
+        if (text[i] == '%')
+            stays = percent_decoded(text.substr(i, 3)).has_value();
+        else if (text[i] == '#')
+            stays = !std::exchange(in_fragment, true);
+        reference += percent_encoded(text.substr(i, 1), stays ? "%:/?#[]@!$&'()*+,;=" : "");
+    }
+    return reference;
 }
 
 } // namespace

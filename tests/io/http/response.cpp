@@ -26,6 +26,14 @@ TEST_CASE("responses say what they hold") {
           "http://a/b%20c?d=%20&e#f%5C%C3%A4");
     CHECK(response::redirect("http://[::1]:80/~a;b='(c)*+,!$@").headers().find("location") ==
           "http://[::1]:80/~a;b='(c)*+,!$@");
+    for (const auto& [to, location] : {std::pair("/a%zz", "/a%25zz"),
+                                       {"/a%", "/a%25"},
+                                       {"/a%4", "/a%254"},
+                                       {"/%%41", "/%25%41"},
+                                       {"/100%?q=50%#1%", "/100%25?q=50%25#1%25"},
+                                       {"/a#b#c?#", "/a#b%23c?%23"},
+                                       {"/a%23b#c", "/a%23b#c"}})
+        CHECK(response::redirect(to).headers().find("location") == location);
     CHECK(response::with_body("x", " ").headers().empty());
     CHECK(response(404).length() == 0);
 

@@ -68,8 +68,9 @@ public:
     /// The answer to CONNECT (router::connect()): "200 OK" and the fields of this response, then
     /// the connection is `taker`'s until that ends. As for upgrade(), its status stays.
     static response tunnel(connection_taker taker);
-    /// What may not stand in a reference, as a space, is percent-encoded in `location`. Throws
-    /// std::invalid_argument for a status outside 300..399, and as headers::add() does.
+    /// What may not stand in a reference, as a space or a '%' that begins no escape, is
+    /// percent-encoded in `location`. Throws std::invalid_argument for a status outside 300..399,
+    /// and as headers::add() does.
     static response redirect(std::string_view location, int status = 302);
 
     [[nodiscard]] int status() const noexcept { return status_; }
