@@ -89,6 +89,8 @@ runtime::runtime(runtime_options options)
         throw std::invalid_argument("runtime: workers_max is more than 256");
     if (most_workers_wanted(options_) < count)
         throw std::invalid_argument("runtime: workers_max is less than workers");
+    if (options_.batch_size == 0)
+        throw std::invalid_argument("runtime: batch_size is 0");
     if (options_.stall_limit.count() < 0)
         throw std::invalid_argument("runtime: stall_limit is negative");
     slots_.reserve(max_workers);

@@ -102,6 +102,7 @@ void validate(const reactor_options& o) {
             "receive_buffer_bytes must be from 1 to 2^30");
     require(o.low_water_bytes <= o.high_water_bytes,
             "low_water_bytes must not be above high_water_bytes");
+    require(o.max_unread_bytes >= 1, "max_unread_bytes must be at least 1");
     require(o.inline_budget.count() >= 0, "inline_budget must not be negative");
     require(o.linger.count() >= 0, "linger must not be negative");
     require(o.receive_buffers * o.receive_buffer_bytes <= std::size_t{1} << 34,

@@ -251,6 +251,8 @@ datagram_server::datagram_server(context& ctx, handler on_socket, const endpoint
     : state_(std::make_shared<state>(ctx, std::move(on_socket), address, checked(options))) {
     if (!state_->on_socket)
         throw std::invalid_argument("datagram_server: no handler");
+    if (address.family() == AF_UNSPEC)
+        throw std::invalid_argument("datagram_server: the address is empty");
 }
 
 datagram_server::~datagram_server() { state_->settle(std::nullopt); }

@@ -56,10 +56,18 @@ task<void> until_ended(const std::vector<routine_ptr>* routines) {
 
 } // namespace
 
+static void refuse_empty(const std::vector<endpoint>& listen) {
+    for (const endpoint& each : listen) {
+        if (each.family() == AF_UNSPEC)
+            throw std::invalid_argument("server: an address to listen on is empty");
+    }
+}
+
 static std::shared_ptr<server::state> checked(context& ctx, bool has_handler,
                                               server_options options) {
     if (options.listen.empty())
         throw std::invalid_argument("server: nowhere to listen");
+    refuse_empty(options.listen);
     if (options.max_connections == 0) {
         throw std::invalid_argument("server: max_connections must be at least 1");
     }
@@ -91,6 +99,7 @@ void server::also(std::vector<endpoint> listen, handler on_client) {
         throw std::logic_error("server: also() comes before run()");
     if (listen.empty() || on_client == nullptr)
         throw std::invalid_argument("server: also() needs an address and a handler");
+    refuse_empty(listen);
     state_->others.push_back({.listen = std::move(listen), .on_client = std::move(on_client)});
 }
 

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 
 #include <poll.h>
@@ -14,10 +16,13 @@
 namespace rota::io {
 
 signal_set::signal_set(std::initializer_list<int> signals) {
+    if (signals.size() == 0)
+        throw std::invalid_argument("signal_set: no signal to wait for");
     ::sigemptyset(&mask_);
     for (const int s : signals) {
-        if (::sigaddset(&mask_, s) != 0)
-            throw std::system_error(errno, std::system_category(), "sigaddset");
+        if (s == SIGKILL || s == SIGSTOP || ::sigaddset(&mask_, s) != 0)
+            throw std::invalid_argument("signal_set: " + std::to_string(s) +
+                                        " is no signal that can be waited for");
     }
     fd_ = ::signalfd(-1, &mask_, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd_ < 0)

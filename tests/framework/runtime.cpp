@@ -446,4 +446,5 @@ TEST_CASE("a limit of stalls is not negative") {
 TEST_CASE("fewer workers at most than at least are refused") {
     CHECK_THROWS_AS(rota::runtime({.workers = 4, .workers_max = 2}), std::invalid_argument);
     CHECK_THROWS_AS(rota::runtime({.workers = 4, .workers_max = 257}), std::invalid_argument);
+    CHECK_THROWS_AS(rota::runtime({.workers = 4, .batch_size = 0}), std::invalid_argument);
 }

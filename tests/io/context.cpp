@@ -161,6 +161,8 @@ TEST_CASE("impossible options are refused") {
     SECTION("no topology") { o.reactor.topology = static_cast<topology>(7); }
     SECTION("no backend") { o.reactor.backend = static_cast<backend_kind>(9); }
     SECTION("no buffers") { o.reactor.receive_buffers = 0; }
+    SECTION("no routine in a batch") { o.batch_size = 0; }
+    SECTION("nothing may be unread") { o.reactor.max_unread_bytes = 0; }
     SECTION("buffers without room") { o.reactor.receive_buffer_bytes = 0; }
     SECTION("too many workers") { o.workers = 257; }
     SECTION("more threads than there can be") { o.blocking_threads = 1'000'000; }

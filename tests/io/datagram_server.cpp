@@ -190,6 +190,7 @@ TEST_CASE("one datagram does not end the service") {
 TEST_CASE("options that make no sense are refused") {
     context ctx(options_for(each_combination()));
     CHECK_THROWS_AS(datagram_server(ctx, {}, "127.0.0.1:0"), std::invalid_argument);
+    CHECK_THROWS_AS(datagram_server(ctx, echo_datagrams, endpoint()), std::invalid_argument);
     CHECK_THROWS_AS(datagram_server(ctx, echo_datagrams, "127.0.0.1:0", {.drain_timeout = -1ms}),
                     std::invalid_argument);
     datagram_server unix_server(ctx, echo_datagrams, "unix:@x");

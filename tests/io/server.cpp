@@ -85,6 +85,8 @@ TEST_CASE("options that make no sense, and addresses that cannot be had, are ref
     context ctx(options_for(how));
     const endpoint any = endpoint::ip("127.0.0.1", 0);
     CHECK_THROWS_AS(server(ctx, answer_lines, {}), std::invalid_argument);
+    CHECK_THROWS_AS(server(ctx, answer_lines, {.listen = {any, endpoint()}}),
+                    std::invalid_argument);
     CHECK_THROWS_AS(server(ctx, server::handler(), {.listen = {any}}), std::invalid_argument);
     CHECK_THROWS_AS(server(ctx, answer_lines, {.listen = {any}, .max_connections = 0}),
                     std::invalid_argument);

@@ -70,6 +70,7 @@ TEST_CASE("clients of another handler come by an address of their own, and share
         co_await echo(std::move(client));
     };
     CHECK_THROWS_AS(s.also({}, shout), std::invalid_argument);
+    CHECK_THROWS_AS(s.also({endpoint()}, shout), std::invalid_argument);
     CHECK_THROWS_AS(s.also({endpoint::ip("127.0.0.1", 0)}, {}), std::invalid_argument);
     s.also({endpoint::ip("127.0.0.2", 0), endpoint::ip("127.0.0.3", 0)}, shout);
     const auto running = ctx.workers().spawn(s.run(), {.name = "server"});

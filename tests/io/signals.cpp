@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <memory>
+#include <stdexcept>
 
 #include <catch2/catch_test_macros.hpp>
 #include <sys/wait.h>
@@ -99,6 +100,8 @@ TEST_CASE("a signal that was blocked before stays where it was") {
     CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 1));
 }
 
-TEST_CASE("a number that is no signal is refused") {
-    CHECK_THROWS_AS(signal_set({12345}), std::system_error);
+TEST_CASE("what no signal can be waited for by is refused") {
+    for (const int number : {12345, 0, -1, SIGKILL, SIGSTOP})
+        CHECK_THROWS_AS(signal_set({SIGUSR1, number}), std::invalid_argument);
+    CHECK_THROWS_AS(signal_set({}), std::invalid_argument);
 }

@@ -37,8 +37,6 @@ bool has_tls(const server_options& options) noexcept {
 
 /// Throws what tls_clients() throws.
 std::unique_ptr<tls_clients> secured_by(server_options& options, const server_limits& limits) {
-    if (options.handshake_timeout.count() < 0)
-        throw std::invalid_argument("server: handshake_timeout must not be negative");
     options.tls.alpn = {"http/1.1"};
     if (options.http2)
         options.tls.alpn.insert(options.tls.alpn.begin(), "h2");
@@ -58,6 +56,8 @@ struct session_shared {
             };
         }
         options.http2 = http2;
+        if (options.handshake_timeout.count() < 0)
+            throw std::invalid_argument("server: handshake_timeout must not be negative");
         if (has_tls(options))
             secured = secured_by(options, limits);
     }

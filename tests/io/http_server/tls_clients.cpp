@@ -205,6 +205,13 @@ TEST_CASE("files that cannot be used are named, and certificates read again") {
     server_options only_client_ca; // nobody means that in clear
     only_client_ca.tls.client_ca = "ca.pem";
     CHECK_THROWS_AS(server(ctx, routes(), std::move(only_client_ca)), std::invalid_argument);
+    server_options no_time; // in clear, too
+    no_time.listen = {io::endpoint::ip("127.0.0.1", 0)};
+    no_time.handshake_timeout = -1s;
+    CHECK_THROWS_AS(server(ctx, routes(), std::move(no_time)), std::invalid_argument);
+    server_options nowhere;
+    nowhere.listen = {io::endpoint()};
+    CHECK_THROWS_AS(server(ctx, routes(), std::move(nowhere)), std::invalid_argument);
     running s(ctx, routes(), by_tls());
     (*s).reload_certificates();
     const io::tls::context with(sample_client());

@@ -15,7 +15,8 @@ namespace rota::io {
 /// context take no signals anyway. The destructor restores the mask of the thread that runs it.
 class signal_set {
 public:
-    /// Throws std::system_error.
+    /// Throws std::invalid_argument for none, and for what is no signal or, as SIGKILL, none that
+    /// can be waited for; std::system_error.
     explicit signal_set(std::initializer_list<int> signals);
     ~signal_set();
     signal_set(const signal_set&) = delete;
