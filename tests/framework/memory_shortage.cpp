@@ -139,8 +139,8 @@ struct goods {
     rota::semaphore s{1};
     int delivered = 0;
     goods() {
-        a.try_push(1);
-        b.try_push(2);
+        static_cast<void>(a.try_push(1));
+        static_cast<void>(b.try_push(2));
     }
     [[nodiscard]] std::size_t there() const { return a.size() + b.size() + s.available(); }
 };

@@ -73,7 +73,9 @@ struct pop_from_waiting : kind { // a rendezvous, with a producer that comes
 struct push : kind {
     using result = bool;
     rota::channel<value> c{1};
-    explicit push(rota::inline_scheduler& s) : kind(s) { c.try_push(std::make_unique<int>(0)); }
+    explicit push(rota::inline_scheduler& s) : kind(s) {
+        static_cast<void>(c.try_push(std::make_unique<int>(0)));
+    }
     auto wait() { return c.push(std::make_unique<int>(1)); }
     void serve() { served = c.try_pop().has_value(); }
     bool whole(const result* got) {

@@ -126,7 +126,7 @@ public:
 
     /// Pushes without waiting: false if that cannot be or the channel is closed; `value` is then
     /// left as it was.
-    bool try_push(T&& value) {
+    [[nodiscard]] bool try_push(T&& value) {
         waiter* other = nullptr;
         bool pushed = false;
         {
@@ -136,10 +136,12 @@ public:
         wait_list::wake_one(other);
         return pushed;
     }
-    bool try_push(const T& value) requires std::copy_constructible<T> { return try_push(T(value)); }
+    [[nodiscard]] bool try_push(const T& value) requires std::copy_constructible<T> {
+        return try_push(T(value));
+    }
 
     /// Pops without waiting; nothing if there is no value.
-    std::optional<T> try_pop() {
+    [[nodiscard]] std::optional<T> try_pop() {
         std::optional<T> result;
         waiter* other = nullptr;
         {

@@ -71,7 +71,7 @@ public:
         return {*this, where};
     }
     /// Without waiting; returns nothing if it is held.
-    std::optional<guard> try_lock();
+    [[nodiscard]] std::optional<guard> try_lock();
 
 private:
     void unlock() noexcept;

@@ -88,7 +88,7 @@ public:
         return {*this, count, where};
     }
     /// Without waiting: nothing if they are not there, or others wait.
-    std::optional<permit> try_acquire(std::size_t count = 1);
+    [[nodiscard]] std::optional<permit> try_acquire(std::size_t count = 1);
     /// Adds permits: those of a detached permit, or new ones; no more than a std::size_t can count.
     void release(std::size_t count = 1) noexcept;
     /// How many are there to be taken now.
