@@ -2,10 +2,13 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+
+#include "death.hpp"
 
 namespace {
 
@@ -150,6 +153,20 @@ TEST_CASE("values, answers and results are moved") {
     }
     REQUIRE(sum == 1 + 3 + 6);
     REQUIRE(*g.result() == 6);
+}
+
+TEST_CASE("a generator that has been moved from ends the program with words") {
+    const std::string_view words = "a generator that has been moved from is not used";
+    CHECK(last_words([] {
+              auto g = letters();
+              const auto taken = std::move(g);
+              static_cast<void>(g.has_more());
+          }).find(words) != std::string::npos);
+    CHECK(last_words([] {
+              auto g = letters();
+              const auto taken = std::move(g);
+              static_cast<void>(g.done());
+          }).find(words) != std::string::npos);
 }
 
 TEST_CASE("a range loop over a generator, and one that is left early") {

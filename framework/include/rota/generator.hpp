@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include <rota/check.hpp>
 #include <rota/detail/coroutine_frame.hpp>
 #include <rota/detail/frame_pool.hpp>
 
@@ -125,6 +126,8 @@ private:
 ///     }
 ///     use(g.result());
 ///
+/// One that has been moved from has no body: what asks for it ends the program with words.
+///
 /// An exception in the body ends it and is thrown by the has_more() or next() that ran it.
 template <class Yield, class Send, class Return>
 class [[nodiscard]] generator {
@@ -153,11 +156,11 @@ public:
     /// True if a value is there to be taken; runs the body if it is not known yet. A value that has
     /// not been taken stays: the body does not go on before next().
     bool has_more() {
+        if (done()) {
+            return false;
+        }
         if (body_.promise().has_value()) {
             return true;
-        }
-        if (body_.done()) {
-            return false;
         }
         started_ = true;
         body_.resume();
@@ -188,14 +191,17 @@ public:
     /// there to return it.
     template <class U>
     requires(!std::is_void_v<Send>) void send(U&& value) {
-        if (!started_ || body_.done() || body_.promise().has_value()) {
+        if (!started_ || done() || body_.promise().has_value()) {
             throw std::logic_error("generator: nothing waits for a value to be sent");
         }
         body_.promise().send(std::forward<U>(value));
     }
 
     /// True once the body has ended, well or by an exception.
-    [[nodiscard]] bool done() const noexcept { return body_.done(); }
+    [[nodiscard]] bool done() const noexcept {
+        ROTA_CHECK_ALWAYS(body_, "a generator that has been moved from is not used");
+        return body_.done();
+    }
 
     /// What the body has returned, moved out; rethrows what ended it. Throws std::logic_error if it
     /// has not ended.

@@ -4,10 +4,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "framework/death.hpp"
 #include "session_driver.hpp"
 
 namespace rota::http {
@@ -318,6 +320,20 @@ TEST_CASE("a registered OPTIONS wins over the answer that routers have by themse
     routes.mount("/v1", std::move(inner));
     test::session_driver s(std::move(routes));
     CHECK(told(s, "OPTIONS", "/v1/a") == "200 - - mine /v1/a");
+}
+
+TEST_CASE("a router that has been moved from ends the program with words") {
+    const std::string_view words = "a router that has been moved from is not used";
+    router routes;
+    const router taken = std::move(routes);
+    CHECK(last_words([&] { routes.get("/a", answer(200)); }).find(words) != std::string::npos);
+    CHECK(last_words([&] {
+              router outer;
+              outer.mount("/v1", std::move(routes));
+          }).find(words) != std::string::npos);
+    routes = router();
+    routes.get("/a", answer(200));
+    CHECK(lookup(routes, method::get, "/a") == "/a");
 }
 
 TEST_CASE("only a plain handler without middleware is called directly") {

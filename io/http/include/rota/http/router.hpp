@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <rota/check.hpp>
 #include <rota/http/handler.hpp>
 #include <rota/http/method.hpp>
 #include <rota/http/request.hpp>
@@ -78,7 +79,8 @@ class route_tree;
 }
 
 /// Maps methods and paths to handlers. Set up by one thread, then immutable and shared by all
-/// workers.
+/// workers. One that has been moved from is assigned to or goes; to set it up ends the program with
+/// words.
 ///
 /// A pattern is a path whose segments are text ("/users/me"), a parameter ("/users/{id}": one
 /// segment, not empty), or, at the end, a wildcard ("/files/{path...}", or "/files/*" with the
@@ -158,8 +160,11 @@ public:
 private:
     friend struct router_access;
 
-    route_scope& own() noexcept { return *scopes_.back(); }
-    [[nodiscard]] const route_scope& own() const noexcept { return *scopes_.back(); }
+    [[nodiscard]] const route_scope& own() const noexcept {
+        ROTA_CHECK_ALWAYS(!scopes_.empty(), "a router that has been moved from is not used");
+        return *scopes_.back();
+    }
+    route_scope& own() noexcept { return const_cast<route_scope&>(std::as_const(*this).own()); }
     void insert(std::unique_ptr<route> added);
     [[nodiscard]] route_match match(http::method method, std::string_view path) const;
     void resolve(request& req, route_match& found) const;
