@@ -1,9 +1,11 @@
 #include <rota/io/endpoint.hpp>
 
 #include <cstring>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -132,6 +134,21 @@ TEST_CASE("a path without a terminating zero in the kernel's answer is not read 
     const endpoint e = endpoint::from(reinterpret_cast<const sockaddr*>(&full), sizeof full);
     CHECK(e.file_path() == std::string(sizeof full.sun_path, 'f'));
     CHECK(e.to_string() == "unix:" + std::string(sizeof full.sun_path, 'f'));
+}
+
+TEST_CASE("endpoints are keys") {
+    const std::vector<std::string> texts{"127.0.0.1:80", "127.0.0.1:81",         "127.0.0.2:80",
+                                         "[::1]:80",     "unix:/run/x",          "unix:/run/xy",
+                                         "unix:@x",      "[::ffff:127.0.0.1]:80"};
+    const std::set<endpoint> sorted(texts.begin(), texts.end());
+    const std::unordered_set<endpoint> hashed(texts.begin(), texts.end());
+    CHECK(sorted.size() == texts.size());
+    CHECK(hashed.size() == texts.size());
+    for (const std::string& text : texts) {
+        CHECK(sorted.contains(text));
+        CHECK(hashed.contains(text));
+    }
+    CHECK_FALSE(sorted.contains(endpoint()));
 }
 
 TEST_CASE("an empty endpoint says so") {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -49,9 +52,29 @@ public:
     /// RFC 4291 section 2.5.5.2).
     [[nodiscard]] std::string to_string() const;
 
+    /// As the kernel has them: an IPv4 address and the same one as a mapped IPv6 one are two.
+    friend bool operator==(const endpoint& a, const endpoint& b) noexcept {
+        return a.bytes() == b.bytes();
+    }
+    friend auto operator<=>(const endpoint& a, const endpoint& b) noexcept {
+        return a.bytes() <=> b.bytes();
+    }
+
 private:
+    friend struct std::hash<endpoint>;
+    [[nodiscard]] std::string_view bytes() const noexcept {
+        return {reinterpret_cast<const char*>(&storage_), length_};
+    }
+
     sockaddr_storage storage_{};
     socklen_t length_ = 0;
 };
 
 } // namespace rota::io
+
+template <>
+struct std::hash<rota::io::endpoint> {
+    std::size_t operator()(const rota::io::endpoint& of) const noexcept {
+        return std::hash<std::string_view>{}(of.bytes());
+    }
+};
