@@ -12,7 +12,10 @@ namespace rota::http {
 /// How a parameter of a path or a query becomes a T, and what it has to be for that. For a type of
 /// one's own, specialize it with the same two functions.
 template <class T>
-struct text_value;
+struct text_value {
+    static_assert(sizeof(T) == 0, "no text becomes this type by itself: a char is read as a "
+                                  "std::string, and a type of one's own specializes text_value");
+};
 
 namespace detail {
 [[nodiscard]] std::optional<long long> parse_signed(std::string_view text, long long least,
