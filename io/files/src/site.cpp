@@ -323,7 +323,8 @@ task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
     if (site_file_ptr known = cache_.find(*path, now)) {
         const auto age = std::chrono::nanoseconds(
             in_ns(now) - known->looked_at_ns.load(std::memory_order_relaxed));
-        const bool believed = age < options_.believed || confirms(*path, *known);
+        const bool believed =
+            known->settled() && (age < options_.believed || confirms(*path, *known));
         if (believed && is_as_found(known->plain)) {
             if (age >= options_.believed)
                 known->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
@@ -347,10 +348,7 @@ task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
     fresh->plain.shares_date =
         date_before == fresh->plain.modified && tag_before != fresh->plain.tag;
     fresh->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
-    if (fresh->settled())
-        cache_.put(*path, fresh, now);
-    else
-        cache_.drop(*path);
+    cache_.put(*path, fresh, now); // one that is not settled tells the next of its date
     co_return fresh;
 }
 
