@@ -208,6 +208,8 @@ int site::open_regular(const std::string& path, representation& into) const {
 void site::describe(representation& of, const std::string& path, std::string_view coding,
                     bool varies) const {
     of.tag = tag_of(of.facts);
+    if (!coding.empty()) // its bytes may be another one's, too
+        of.tag.append("-").append(coding);
     if (!of.settled) { // another content may have the same facts soon, and be settled
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         of.tag += '-' + in_hex(static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count()));

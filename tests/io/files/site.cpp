@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <thread>
@@ -252,6 +253,19 @@ TEST_CASE("a tag differs where the bytes may") {
     files.replace("a", "two");
     files.set_time("a", 2000);
     CHECK(s.open("a").file->plain.tag != before);
+}
+
+TEST_CASE("representations of one file have tags of their own") {
+    const test::tree files;
+    files.put("a.js", "one");
+    for (const char* const name : {"a.js.gz", "a.js.br", "a.js.zst"})
+        std::filesystem::create_hard_link(files.at("a.js"), files.at(name));
+    site s(files.root(), quiet());
+    const site_file_ptr file = s.open("a.js").file;
+    std::set<std::string> tags{file->plain.tag};
+    for (const site_file::sibling& each : file->siblings)
+        tags.insert(each.of.tag);
+    CHECK(tags.size() == 4);
 }
 
 /// Its own thread sees a file system in memory there, whose times are those of ticks, and nobody
