@@ -1,5 +1,6 @@
 #include <rota/http/detail/responder.hpp>
 
+#include <cerrno>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -20,6 +21,18 @@ constexpr int client_gone_status = 499;
 
 /// Of what answers CONNECT a success is a tunnel (RFC 9110 section 9.3.6).
 bool asks_tunnel(const request_head& head) noexcept { return head.form == target_form::authority; }
+
+/// Whether it is that a file has changed since its facts were read: its head is wrong, and there
+/// may be another one at once. That is for the client to find, which is cut as any that has a part.
+bool is_of_stale_file(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::system_error& e) {
+        return e.code() == std::error_code(ESTALE, std::system_category());
+    } catch (...) {
+        return false;
+    }
+}
 
 } // namespace
 
@@ -105,12 +118,13 @@ task<exchange_end> responder::answer() {
             const worker_counters::held counted(place_.counters.requests_in_flight);
             done = co_await on_.stream(&*answer);
         }
-        if (!done.error || done.begun)
+        const bool ends = !done.error || done.begun || is_of_stale_file(done.error);
+        if (ends)
             account(*answer, done.bytes);
         if (!done.error)
             co_return exchange_end::answered;
         const http_error what = failure_of(done.error);
-        if (done.begun)
+        if (ends)
             co_return exchange_end::cut;
         answer.emplace(error_answer(what)); // which is whole
     }

@@ -363,6 +363,17 @@ TEST_CASE("files are coded up to a size, larger ones only if they have to be") {
     }
 }
 
+TEST_CASE("a file that has changed before any of it is coded is cut, and no 500") {
+    const io::test::temporary_file file(long_text);
+    coded server([&file] {
+        io::file_slice changed = file.slice();
+        --changed.facts.modified_ns;
+        return response::file(std::move(changed), "text/plain");
+    });
+    CHECK(server.driver().exchange(request_of("/", "*")).empty());
+    CHECK(server.driver().ended());
+}
+
 TEST_CASE("trailers go behind what is coded") {
     coded server([] {
         return response::stream(
