@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -180,6 +181,18 @@ class Browser:
 
     def __exit__(self, *error):
         self.end()
+
+
+def start_or_skip(*more):
+    """As start(); where there is none, or it does not run, the test that asks for it is skipped."""
+    reason = unavailable()
+    if not reason:
+        try:
+            return start(*more)
+        except WebDriverError as error:
+            reason = f"chromium does not start here: {error}"
+    print(f"skipped: {reason}", flush=True)
+    sys.exit(77)
 
 
 def start(*more):

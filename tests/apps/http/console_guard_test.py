@@ -170,18 +170,9 @@ def test_another_tab_has_to_ask_again(chromium, program, options):
 
 
 def main():
-    reason = browser.unavailable()
-    if reason:
-        print(f"skipped: {reason}", flush=True)
-        sys.exit(77)
     program, *options = sys.argv[1:]
     options += ["--drain-timeout", "1s"]
-    try:
-        chromium = browser.start(f"--host-resolver-rules=MAP {EVIL} 127.0.0.1")
-    except browser.WebDriverError as error:
-        print(f"skipped: chromium does not start here: {error}", flush=True)
-        sys.exit(77)
-    with chromium:
+    with browser.start_or_skip(f"--host-resolver-rules=MAP {EVIL} 127.0.0.1") as chromium:
         run_tests(globals(), chromium, program, options)
 
 

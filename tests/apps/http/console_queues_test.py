@@ -148,17 +148,9 @@ def test_what_was_refused_stays_while_the_queue_changes(chromium, server):
 
 
 def main():
-    reason = browser.unavailable()
-    if reason:
-        print(f"skipped: {reason}", flush=True)
-        sys.exit(77)
     program, *options = sys.argv[1:]
-    try:
-        chromium = browser.start()
-    except browser.WebDriverError as error:
-        print(f"skipped: chromium does not start here: {error}", flush=True)
-        sys.exit(77)
-    with chromium, RotaHttp(program, *options, "--drain-timeout", "1s") as server:
+    options += ["--drain-timeout", "1s"]
+    with browser.start_or_skip() as chromium, RotaHttp(program, *options) as server:
         run_tests(globals(), chromium, server)
 
 

@@ -420,18 +420,9 @@ def test_another_queue_while_the_server_is_gone(chromium, server):
 
 
 def main():
-    reason = browser.unavailable()
-    if reason:
-        print(f"skipped: {reason}", flush=True)
-        sys.exit(77)
     program, *options = sys.argv[1:]
     options += ["--drain-timeout", "1s", "--workers", "3"]
-    try:
-        chromium = browser.start()
-    except browser.WebDriverError as error:
-        print(f"skipped: chromium does not start here: {error}", flush=True)
-        sys.exit(77)
-    with chromium, RotaHttp(program, *options) as server:
+    with browser.start_or_skip() as chromium, RotaHttp(program, *options) as server:
         run_tests(globals(), chromium, server)
 
 

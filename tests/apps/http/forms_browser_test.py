@@ -123,18 +123,9 @@ def test_cookies(chromium, program, options):
 
 
 def main():
-    reason = browser.unavailable()
-    if reason:
-        print(f"skipped: {reason}", flush=True)
-        sys.exit(77)
     program, *options = sys.argv[1:]
     options += ["--drain-timeout", "1s"]
-    try:
-        chromium = browser.start()
-    except browser.WebDriverError as error:
-        print(f"skipped: chromium does not start here: {error}", flush=True)
-        sys.exit(77)
-    with chromium:
+    with browser.start_or_skip() as chromium:
         run_tests(globals(), chromium, program, options)
 
 
