@@ -251,7 +251,7 @@ TEST_CASE("a date that was said of what was being written to goes with no part")
             ::close(fd);
         });
         for (int tries = 0; tries < 200 && !first.field("ETag").starts_with("W/"); ++tries)
-            first = client.get("/a");
+            first = client.ask("HEAD", "/a"); // what it sends would be cut
     }
     REQUIRE(first.field("ETag").starts_with("W/"));
     files.put("a", "abcdefghij");
