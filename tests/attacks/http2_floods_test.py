@@ -152,6 +152,19 @@ def test_heads_without_content(program):
             client.ping()
 
 
+def test_heads_that_were_answered(program):
+    """An idle connection keeps nothing of what its requests have said."""
+    with RotaHttp(program) as server, contextlib.ExitStack() as crowd:
+        block = Http2.request_of("/sleep/5", more=[("a", "x" * 16_000)])
+        requests = b"".join(frame(HEADERS, END_HEADERS | END_STREAM, stream, block)
+                            for stream in range(1, 32, 2))
+        for _ in range(300):
+            client = Http2(crowd.enter_context(server.connect()))
+            client.send(requests)
+            client.until(lambda: len(client.ended) == 16)
+        server.check_memory(MEMORY_MAX)
+
+
 def test_content_behind_a_reset(program):
     with RotaHttp(program) as server:
         block = Http2.request_of("/echo", "POST", more=[("content-length", "1")])

@@ -357,8 +357,10 @@ void connection::release(request_stream& one) {
         open_[at]->place_in_open = at;
     }
     open_.pop_back();
-    if (spare_.size() < spare_max)
+    if (spare_.size() < spare_max) {
+        owned->rest();
         spare_.push_back(std::move(owned));
+    }
     if (!open_.empty())
         return;
     since_ = home_.turn_time();

@@ -34,11 +34,8 @@ request_stream::request_stream(const stream_place& place) noexcept
 
 void request_stream::begin(std::int32_t id) noexcept {
     id_ = id;
-    fields_.reset();
-    content_.release();
     content_.begin(id, true);
     gone_.reset();
-    detail::clear_and_trim(kept_);
     kept_from_ = 0;
     external_ = {};
     file_ = nullptr;
@@ -49,6 +46,12 @@ void request_stream::begin(std::int32_t id) noexcept {
     patience_.reset();
     drop_until.reset();
     last_ = has_content_ = end_sent_ = closed_ = busy_ = false;
+}
+
+void request_stream::rest() noexcept {
+    fields_.reset();
+    content_.release();
+    detail::clear_and_trim(kept_);
 }
 
 // --- Answering ---

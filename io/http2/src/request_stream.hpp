@@ -64,8 +64,10 @@ class request_stream final : public engine_stream, private exchange, private bod
 public:
     explicit request_stream(const stream_place& place) noexcept;
 
-    /// For another stream.
+    /// For a stream, the first one or another.
     void begin(std::int32_t id) noexcept;
+    /// Until another: the head is no more, nor is what was kept of the answer.
+    void rest() noexcept;
     [[nodiscard]] std::int32_t id() const noexcept { return id_; }
     [[nodiscard]] request_fields& fields() noexcept { return fields_; }
     [[nodiscard]] stream_content& content() noexcept { return content_; }
