@@ -153,16 +153,19 @@ def test_heads_without_content(program):
 
 
 def test_heads_that_were_answered(program):
-    """An idle connection keeps nothing of what its requests have said."""
-    with RotaHttp(program) as server, contextlib.ExitStack() as crowd:
-        block = Http2.request_of("/sleep/5", more=[("a", "x" * 16_000)])
+    """An idle connection keeps nothing of what its requests have said: much at once, more soon."""
+    for size, in_a_row in (16_000, 300), (3_900, 100):
+        block = Http2.request_of("/sleep/5", more=[("a", "x" * size)])
         requests = b"".join(frame(HEADERS, END_HEADERS | END_STREAM, stream, block)
                             for stream in range(1, 32, 2))
-        for _ in range(300):
-            client = Http2(crowd.enter_context(server.connect()))
-            client.send(requests)
-            client.until(lambda: len(client.ended) == 16)
-        server.check_memory(MEMORY_MAX)
+        with RotaHttp(program) as server, contextlib.ExitStack() as crowd:
+            for _ in range(600 // in_a_row):
+                for _ in range(in_a_row):
+                    client = Http2(crowd.enter_context(server.connect()))
+                    client.send(requests)
+                    client.until(lambda c=client: len(c.ended) == 16)
+                server.get("/sleep/1500")
+            server.check_memory(96 << 20)
 
 
 def test_content_behind_a_reset(program):

@@ -16,6 +16,8 @@ namespace {
 
 /// So many streams that are held back for too long at once are no accident.
 constexpr std::size_t stalls_max = 8;
+/// What further streams would be made of, while there are none.
+constexpr std::chrono::seconds spare_kept{1};
 
 } // namespace
 
@@ -122,7 +124,9 @@ connection::time_point connection::next_look() const noexcept {
     const auto idle = watch_.began() ? limits_.idle_timeout : limits_.header_timeout;
     const time_point::duration step =
         draining_ ? std::min<time_point::duration>(step_, limits_.drain_grace) : step_;
-    time_point next = open_.empty() ? since_ + idle : home_.now() + step;
+    time_point next = home_.now() + step;
+    if (open_.empty())
+        next = since_ + (spare_.empty() ? idle : std::min<time_point::duration>(idle, spare_kept));
     if (watch_.in_header_section())
         next = std::min(next, section_since_ + limits_.header_timeout);
     if (end_at_)
@@ -146,6 +150,8 @@ void connection::look() {
         return;
     }
     const auto idle = watch_.began() ? limits_.idle_timeout : limits_.header_timeout;
+    if (now >= since_ + spare_kept)
+        spare_.clear();
     if (now < since_ + idle)
         return;
     // One that still takes its last answers does not idle.
