@@ -91,6 +91,7 @@ struct server::state final : rest_keeper, std::enable_shared_from_this<server::s
         ROTA_CHECK(left < options.max_connections, "a client goes once");
         clients.leave();
     }
+
     /// Whether a crowd has gone, but for a few. Said once of each.
     [[nodiscard]] bool crowd_gone() noexcept {
         const std::size_t left = connections.load(std::memory_order_relaxed);

@@ -68,7 +68,10 @@ void check_request_line(const std::string& line) {
     const bool is_0 = line.back() == '0';
     require(head.minor == (is_0 ? 0 : 1), "a version above 1.1 is read as that", line);
     const std::string version = std::string(" HTTP/1.") + line.back();
-    require_equal(std::string(to_string(head.method)) + ' ' + std::string(target) + version, line,
+    const bool known = head.method != method::other;
+    const std::string_view name = known ? to_string(head.method) : head.text(head.unknown_method);
+    require(known == (head.unfit == 0), "an unknown method is told", line);
+    require_equal(std::string(name) + ' ' + std::string(target) + version, line,
                   "the parts of a request line");
     require(head.path_escaped == (path.find('%') != std::string_view::npos), "path_escaped", line);
     require(valid_escapes(path), "a path has valid escapes only", path);
@@ -85,7 +88,8 @@ void check_request_line(const std::string& line) {
         require(target.find(head.text(head.host)) != std::string_view::npos, "its place", line);
         break;
     case target_form::asterisk:
-        require(head.method == method::options, "only OPTIONS asks for *", line);
+        require(head.method == method::options || !known, "of the known only OPTIONS asks for *",
+                line);
         break;
     case target_form::authority:
         require_equal(head.text(head.host), target, "CONNECT is for a host");
