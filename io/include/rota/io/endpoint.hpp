@@ -72,9 +72,11 @@ private:
 
 } // namespace rota::io
 
+/// @cond
 template <>
 struct std::hash<rota::io::endpoint> {
     std::size_t operator()(const rota::io::endpoint& of) const noexcept {
         return std::hash<std::string_view>{}(of.bytes());
     }
 };
+/// @endcond

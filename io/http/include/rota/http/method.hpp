@@ -31,7 +31,9 @@ inline constexpr std::array<std::string_view, method_count> method_names{
 
 /// The name as it goes over the wire; "_OTHER" for `other`.
 [[nodiscard]] constexpr std::string_view to_string(method value) noexcept {
-    return value == method::other ? "_OTHER" : method_names[static_cast<std::size_t>(value)];
+    if (value == method::other)
+        return "_OTHER";
+    return method_names[static_cast<std::size_t>(value)];
 }
 
 /// Method names are case-sensitive (RFC 9110 section 9.1): "get" is not a known method.
