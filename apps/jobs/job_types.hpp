@@ -13,6 +13,8 @@ namespace jobs {
 /// Milliseconds since the beginning of 1970, UTC. The caller says what time it is: a store reads
 /// no clock, so what it does depends on nothing but its calls.
 using time_ms = std::int64_t;
+/// The longest lease that a consumer gets, unless a service says otherwise: 12 hours.
+inline constexpr time_ms lease_ms_max = 43'200'000;
 inline constexpr time_ms never = INT64_MAX;
 
 /// queued: may be taken; delayed: not before its time; in_progress: a consumer has a lease of it;

@@ -28,13 +28,13 @@
 namespace jobs {
 
 struct service_options {
-    std::size_t payload_bytes_max = 262'144;         ///< see payload_size()
-    std::size_t key_bytes_max = 512;                 ///< of a key that is given
-    std::size_t error_bytes_max = 4'096;             ///< that comes with a retry
-    std::size_t request_bytes_max = 1'048'576;       ///< one request's content, or one line of many
-    std::size_t take_max = 1'000;                    ///< jobs given out at once
-    std::chrono::milliseconds wait_max{60'000};      ///< for a job to come
-    std::chrono::milliseconds lease_max{43'200'000}; ///< 12 hours
+    std::size_t payload_bytes_max = 262'144;    ///< see payload_size()
+    std::size_t key_bytes_max = 512;            ///< of a key that is given
+    std::size_t error_bytes_max = 4'096;        ///< that comes with a retry
+    std::size_t request_bytes_max = 1'048'576;  ///< one request's content, or one line of many
+    std::size_t take_max = 1'000;               ///< jobs given out at once
+    std::chrono::milliseconds wait_max{60'000}; ///< for a job to come
+    std::chrono::milliseconds lease_max{lease_ms_max};
     std::chrono::milliseconds delay_max{2'592'000'000}; ///< 30 days
     std::size_t watched_max = 20'000; ///< queues in use at once, whether they hold jobs or not
     std::size_t events_kept = 500;    ///< of each queue

@@ -18,12 +18,6 @@
 #include "rules/step.hpp"
 
 namespace jobs {
-namespace {
-
-/// No lease of a consumer is longer.
-constexpr time_ms lease_ms_max = 43'200'000;
-
-} // namespace
 
 /// A routine that waits for its step: it can be cancelled until the store takes that up.
 template <class Operation>

@@ -340,7 +340,7 @@ def test_jobs_of_a_take_that_is_committed_later_go_back(program, options, server
     with RotaHttp(program, "--store", url, *options) as app:
         queue = Queue(app)
         equal(queue.add(1).status, 201)
-        # A commit is done at once, and seen only when somebody else has it, too.
+        # A commit is done at once, and seen only when a standby has it, too.
         server.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         server.psql("SELECT pg_reload_conf()")
         eventually(lambda: server.psql("SHOW synchronous_standby_names") == [["nobody"]],
