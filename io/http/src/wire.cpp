@@ -190,6 +190,13 @@ bool wire::try_send_shared(const io::shared_bytes& bytes) {
     return true;
 }
 
+bool wire::try_send_shared(std::string_view before, const io::shared_bytes& bytes) {
+    if (!try_send() || !stream_.try_write_shared(before, bytes))
+        return false;
+    count(before.size() + bytes.size());
+    return true;
+}
+
 task<void> wire::send_shared(io::shared_bytes bytes) {
     if (!try_send())
         co_await send();

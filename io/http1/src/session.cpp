@@ -298,7 +298,7 @@ task<bool> session::client_gone() {
     co_return mine->reset;
 }
 
-bool session::try_send(const response& answer) {
+bool session::try_send(response& answer) {
     if (!is_small(answer))
         return false;
     drop_arrived();

@@ -97,7 +97,7 @@ private:
     void keep_head() override;
     [[nodiscard]] task<bool> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return wire_.broken(); }
-    [[nodiscard]] bool try_send(const response& answer) override;
+    [[nodiscard]] bool try_send(response& answer) override;
     [[nodiscard]] task<delivery> send(const response* answer) override;
     [[nodiscard]] task<delivery> stream(response* answer) override;
     [[nodiscard]] task<exchange_end> hand_over(response* answer) override;

@@ -66,6 +66,7 @@ private:
     void on_trailers(engine_stream* of) override;
     void on_sent(engine_stream* of, std::size_t bytes, bool last, bool cut) noexcept override;
     void on_closed(engine_stream* of) override;
+    [[nodiscard]] bool send_shared(std::string& before, const io::shared_bytes& content) override;
     bool on_provoked_reset() noexcept override;
 
     // -- streams

@@ -34,6 +34,13 @@ void connection::make_frames() {
     }
 }
 
+bool connection::send_shared(std::string& before, const io::shared_bytes& content) {
+    if (!wire_.try_send_shared(before, content))
+        return false;
+    detail::clear_and_trim(before);
+    return true;
+}
+
 /// There was no memory for what cannot be done again: the connection cannot go on, and its reader,
 /// wherever it waits, is told.
 void connection::give_up() noexcept {

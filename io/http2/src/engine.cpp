@@ -171,23 +171,41 @@ std::optional<fault> engine::read(std::string_view bytes) {
 void engine::write(std::string& out, std::size_t bytes_max) {
     out_ = &out;
     out_max_ = bytes_max;
-    while (out.size() < bytes_max) {
+    bool more = true;
+    while (more && out.size() < bytes_max) {
         const std::uint8_t* piece = nullptr;
-        const std::size_t before = out.size();
+        made_content_ = false;
         const ssize_t size = nghttp2_session_mem_send(session_.get(), &piece);
         if (std::exchange(out_of_memory_, false) || size < 0) { // which is said of nothing else
             out_ = nullptr;
             throw std::bad_alloc();
         }
         if (size > 0) {
+            const std::size_t before = out.size();
             out.append(reinterpret_cast<const char*>(piece), static_cast<std::size_t>(size));
             if (!std::exchange(greeted_, true))
                 put_limit(out.data() + before);
         }
-        if (out.size() == before)
-            break;
+        more = size > 0 || made_content_;
     }
     out_ = nullptr;
+}
+
+/// A copy is for what is small, or where the client's stream has no use for bytes where they are.
+void engine::add_content(std::string_view head, const engine_stream::slice& piece) {
+    constexpr std::size_t copied_max = 4'096;
+    constexpr std::size_t reserved_max = 65'536;
+    made_content_ = true;
+    out_->append(head);
+    if (piece.bytes.size() > copied_max) {
+        if (piece.whole != nullptr && events_.send_shared(*out_, piece.whole->part(piece.bytes)))
+            return;
+        // Once for all that will be in it.
+        if (out_->capacity() - out_->size() < piece.bytes.size())
+            out_->reserve(std::max(out_->size(), std::min(out_max_, reserved_max)) +
+                          piece.bytes.size());
+    }
+    out_->append(piece.bytes);
 }
 
 // --- Answers ---

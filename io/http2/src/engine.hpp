@@ -15,6 +15,7 @@
 #include <rota/http/headers.hpp>
 #include <rota/http/limits.hpp>
 #include <rota/http/response.hpp>
+#include <rota/io/shared_bytes.hpp>
 
 #include "frame_watch.hpp"
 #include "priority.hpp"
@@ -33,8 +34,12 @@ public:
     /// What there is, of which no more than so much leaves; zero bytes that are not the last mean
     /// that there will be more: resume().
     [[nodiscard]] virtual content ready(std::size_t bytes_max) noexcept = 0;
-    /// The first `bytes` of them, which leave now: valid until the next call.
-    [[nodiscard]] virtual std::string_view take(std::size_t bytes) noexcept = 0;
+    struct slice {
+        std::string_view bytes;                  // valid until the next call
+        const io::shared_bytes* whole = nullptr; // whose part they are, or null
+    };
+    /// The first `bytes` of them, which leave now.
+    [[nodiscard]] virtual slice take(std::size_t bytes) noexcept = 0;
 
 protected:
     ~engine_stream() = default;
@@ -60,6 +65,10 @@ public:
     virtual void on_sent(engine_stream* of, std::size_t bytes, bool last, bool cut) noexcept = 0;
     /// It is over: by both ends, or by one that gave it up. The engine knows it no more.
     virtual void on_closed(engine_stream* of) = 0;
+    /// Sends `before`, which is empty then, and content behind it, from where that is. False, with
+    /// nothing sent, if that cannot be done. Throws std::bad_alloc.
+    [[nodiscard]] virtual bool send_shared(std::string& before,
+                                           const io::shared_bytes& content) = 0;
     /// A stream is given up for something that the client did. False: too many of them are.
     virtual bool on_provoked_reset() noexcept = 0;
 
@@ -81,8 +90,8 @@ public:
     [[nodiscard]] std::optional<fault> read(std::string_view bytes);
     /// A PRIORITY_UPDATE says this of a stream. Throws std::bad_alloc.
     void update_priority(std::int32_t id, std::string_view value);
-    /// Appends what is to be sent now to `out`, up to about `bytes_max` in it. Throws
-    /// std::bad_alloc.
+    /// Appends what is to be sent now to `out`, up to about `bytes_max` in it, but for what goes by
+    /// engine_events::send_shared(). Throws std::bad_alloc.
     void write(std::string& out, std::size_t bytes_max);
 
     /// The head of an answer, whose content is the stream's if it has any to send.
@@ -142,6 +151,7 @@ private:
     };
     void submit_settings(const server_limits& limits);
     void announce_taken();
+    void add_content(std::string_view head, const engine_stream::slice& piece);
     void put_limit(char* settings) const noexcept;
     void check(int result);
     [[nodiscard]] engine_stream* find(std::int32_t id) const noexcept;
@@ -174,6 +184,7 @@ private:
     bool greeted_ = false;      // the settings are written
     bool client_leaves_ = false;
     bool out_of_memory_ = false;
+    bool made_content_ = false;
 };
 
 } // namespace rota::http::h2

@@ -12,6 +12,8 @@
 namespace rota::http::h2 {
 namespace {
 
+constexpr std::size_t frame_head_size = 9;
+
 std::string_view text_of(const std::uint8_t* bytes, std::size_t size) noexcept {
     return {reinterpret_cast<const char*>(bytes), size};
 }
@@ -168,7 +170,6 @@ struct engine::callbacks {
     static int on_sent(nghttp2_session* /*session*/, const nghttp2_frame* frame,
                        void* user) noexcept {
         engine& self = of(user);
-        constexpr std::size_t head_size = 9;
         if (frame->hd.type == NGHTTP2_RST_STREAM) {
             if (is_clients_fault(frame->rst_stream.error_code))
                 static_cast<void>(self.events_.on_provoked_reset());
@@ -193,7 +194,7 @@ struct engine::callbacks {
         const bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
         const bool cut =
             frame->hd.type == NGHTTP2_DATA && !last && self.is_held_back(frame->hd.stream_id);
-        self.events_.on_sent(stream, frame->hd.length + head_size, last, cut);
+        self.events_.on_sent(stream, frame->hd.length + frame_head_size, last, cut);
         return 0;
     }
 
@@ -209,7 +210,7 @@ struct engine::callbacks {
         });
     }
 
-    /// A frame of content: its head, then bytes of the stream's, without a copy in between.
+    /// A frame of content: its head, then bytes of the stream's.
     static int send_data(nghttp2_session* /*session*/, nghttp2_frame* frame,
                          const std::uint8_t* head, std::size_t size,
                          nghttp2_data_source* /*source*/, void* user) noexcept {
@@ -218,9 +219,7 @@ struct engine::callbacks {
         if (stream == nullptr)
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
         return guarded(self, [&] {
-            constexpr std::size_t head_size = 9;
-            self.out_->append(text_of(head, head_size));
-            self.out_->append(stream->take(size));
+            self.add_content(text_of(head, frame_head_size), stream->take(size));
             return self.out_->size() < self.out_max_ ? 0 : static_cast<int>(NGHTTP2_ERR_PAUSE);
         });
     }

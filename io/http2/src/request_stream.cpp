@@ -11,8 +11,7 @@
 namespace rota::http::h2 {
 namespace {
 
-/// Content up to this size is copied, so that its answer need not be there until it is sent. More
-/// of it costs no more where it is, and takes room but once, however many streams wait.
+/// Content up to this size is copied: that costs less than to share it.
 constexpr std::size_t copied_answer_max = 4'096;
 
 std::system_error gone() {
@@ -38,6 +37,7 @@ void request_stream::begin(std::int32_t id) noexcept {
     gone_.reset();
     kept_from_ = 0;
     external_ = {};
+    shared_ = {};
     file_ = nullptr;
     file_error_ = 0;
     answer_ = begun_answer_ = nullptr;
@@ -52,6 +52,7 @@ void request_stream::rest() noexcept {
     fields_.reset();
     content_.release();
     detail::clear_and_trim(kept_);
+    shared_ = {};
 }
 
 // --- Answering ---
@@ -102,7 +103,7 @@ void request_stream::answer_unread(const http_error& why) {
     response answer = responder_.error_answer(why);
     if (why.status() == 503 && !answer.headers().find("Retry-After"))
         answer.header("Retry-After", "1");
-    submit_copy(answer);
+    submit_whole(answer);
     responder_.account(answer);
 }
 
@@ -128,22 +129,31 @@ void request_stream::submit(const response& answer, bool content) {
     place_.on.end_soon();
 }
 
-void request_stream::submit_copy(const response& answer) {
+/// The answer need not be there any more.
+void request_stream::submit_whole(response& answer) {
     const bool content = sends_content(answer) && !answer.body().empty();
-    if (content)
+    if (content && answer.body().size() <= copied_answer_max)
         kept_.assign(answer.body());
+    else if (content)
+        share(answer);
     last_ = true;
     submit(answer, content);
     place_.on.produce();
 }
 
-bool request_stream::try_send(const response& answer) {
-    if (closed_ || !answer.is_whole() || answer.body().size() > copied_answer_max)
+void request_stream::share(response& answer) {
+    answer.share_owned();
+    shared_ = answer.shared_content();
+    external_ = shared_.view();
+}
+
+bool request_stream::try_send(response& answer) {
+    if (closed_ || !answer.is_whole())
         return false;
     // What waits for a window may never leave; send() knows how much has.
     if (sends_content(answer) && !place_.by.has_room(id_, answer.body().size()))
         return false;
-    submit_copy(answer);
+    submit_whole(answer);
     return true;
 }
 
@@ -157,11 +167,12 @@ task<exchange::delivery> request_stream::send(const response* answer) {
         place_.on.flush();
         co_return done;
     }
-    external_ = answer->body();
+    shared_ = answer->shared_content();
+    external_ = shared_.view();
     done.bytes = external_.size();
     submit(*answer, true);
     try {
-        co_await send_external(answer->body());
+        co_await send_external(shared_.view());
     } catch (...) {
         done.error = std::current_exception();
         done.bytes = content_sent_;
@@ -213,6 +224,8 @@ void request_stream::give_up(error_code why) noexcept {
     last_ = false;
     kept_.clear();
     kept_from_ = 0;
+    external_ = {};
+    shared_ = {};
     try {
         place_.by.reset(id_, why);
         place_.on.flush();

@@ -117,7 +117,7 @@ public:
 
     // -- of the engine
     [[nodiscard]] engine_stream::content ready(std::size_t bytes_max) noexcept override;
-    [[nodiscard]] std::string_view take(std::size_t bytes) noexcept override;
+    [[nodiscard]] engine_stream::slice take(std::size_t bytes) noexcept override;
 
 private:
     friend class stream_takeover;
@@ -136,7 +136,7 @@ private:
     [[nodiscard]] bool is_for_takeover() const noexcept override {
         return fields_.extended_connect();
     }
-    [[nodiscard]] bool try_send(const response& answer) override;
+    [[nodiscard]] bool try_send(response& answer) override;
     [[nodiscard]] task<delivery> send(const response* answer) override;
     [[nodiscard]] task<delivery> stream(response* answer) override;
     [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
@@ -144,6 +144,7 @@ private:
     // -- body_writer
     task<void> write(std::string_view piece) override;
     task<void> write_owned(std::string piece) override;
+    task<void> write_shared(io::shared_bytes piece) override;
     task<void> write_file(io::file_slice part) override;
     task<void> flush() override;
     void add_trailer(std::string_view name, std::string_view value) override;
@@ -151,7 +152,8 @@ private:
     [[nodiscard]] bool head_only() const noexcept;
     [[nodiscard]] bool sends_content(const response& answer) const noexcept;
     void submit(const response& answer, bool content);
-    void submit_copy(const response& answer);
+    void submit_whole(response& answer);
+    void share(response& answer);
     void begin_content(bool empty);
     [[nodiscard]] bool begin_piece(std::size_t size);
     void offer();
@@ -170,7 +172,7 @@ private:
     [[nodiscard]] std::size_t read_file(std::size_t bytes_max) noexcept;
     [[nodiscard]] task<void> wait_sent(std::size_t left_max, io::deadline until = {});
     [[nodiscard]] task<bool> refuses_takeover(const response* answer);
-    void refuse(const response& answer);
+    void refuse(response answer);
     [[nodiscard]] task<exchange_end> serve_taker();
 
     const stream_place place_;
@@ -186,7 +188,8 @@ private:
     signal room_;
     std::string kept_; // to be sent, but for the first kept_from_
     std::size_t kept_from_ = 0;
-    std::string_view external_;        // the same, behind that; of what waits for it
+    std::string_view external_;        // the same, behind that: shared_, or of what waits for it
+    io::shared_bytes shared_;          // or none
     io::file_slice* file_ = nullptr;   // the same; read when it can leave
     int file_error_ = 0;               // why that was not possible
     const response* answer_ = nullptr; // streamed, and not begun

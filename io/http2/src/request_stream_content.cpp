@@ -49,6 +49,7 @@ bool request_stream::begin_piece(std::size_t size) {
 /// Without the rest of it, what follows would look like content that it is not.
 request_stream::begun_piece::~begun_piece() {
     of.external_ = {};
+    of.shared_ = {};
     of.file_ = nullptr;
     if (!whole)
         of.give_up(error_code::internal_error);
@@ -100,6 +101,20 @@ task<void> request_stream::write_owned(std::string piece) {
     }
     if (unsent() > kept_bytes_max)
         co_await wait_sent(kept_bytes_low);
+}
+
+task<void> request_stream::write_shared(io::shared_bytes piece) {
+    if (piece.size() <= copied_content_max) {
+        co_await write(piece.view());
+        co_return;
+    }
+    if (!begin_piece(piece.size()))
+        co_return;
+    begun_piece begun{*this};
+    co_await wait_sent(0);
+    shared_ = std::move(piece);
+    co_await send_external(shared_.view());
+    begun.whole = true;
 }
 
 /// It is read frame by frame, as the client's windows let them leave, so that a stream that waits
@@ -195,20 +210,20 @@ engine_stream::content request_stream::ready(std::size_t bytes_max) noexcept {
     return there;
 }
 
-std::string_view request_stream::take(std::size_t bytes) noexcept {
-    std::string_view taken;
+engine_stream::slice request_stream::take(std::size_t bytes) noexcept {
+    engine_stream::slice taken;
     if (kept_from_ < kept_.size()) {
-        taken = std::string_view(kept_).substr(kept_from_, bytes);
-        kept_from_ += taken.size();
+        taken.bytes = std::string_view(kept_).substr(kept_from_, bytes);
+        kept_from_ += bytes;
     } else if (file_ != nullptr) {
-        taken = std::string_view(file_bytes.data(), bytes);
+        taken.bytes = std::string_view(file_bytes.data(), bytes);
         file_->offset += bytes;
         file_->size -= bytes;
     } else {
-        taken = external_.substr(0, bytes);
-        external_.remove_prefix(taken.size());
+        taken = {external_.substr(0, bytes), shared_.size() != 0 ? &shared_ : nullptr};
+        external_.remove_prefix(bytes);
     }
-    content_sent_ += taken.size();
+    content_sent_ += bytes;
     if (unsent() <= kept_bytes_low)
         room_.notify();
     return taken;

@@ -149,8 +149,8 @@ void stream_takeover::abort() noexcept { of_.give_up(error_code::cancel); }
 
 /// True if the stream is not given away, but the request answered as any other.
 task<bool> request_stream::refuses_takeover(const response* answer) {
-    if (const std::optional<response> refusal = responder_.refusal_of(*answer)) {
-        refuse(*refusal);
+    if (std::optional<response> refusal = responder_.refusal_of(*answer)) {
+        refuse(std::move(*refusal));
         co_return true;
     }
     const bool tunnel = answer->is_tunnel();
@@ -173,8 +173,8 @@ task<bool> request_stream::refuses_takeover(const response* answer) {
     co_return false;
 }
 
-void request_stream::refuse(const response& answer) {
-    submit_copy(answer);
+void request_stream::refuse(response answer) {
+    submit_whole(answer);
     place_.on.flush();
     responder_.account(answer);
 }

@@ -142,38 +142,44 @@ bool coder::would_code(header_list asked, std::string_view type, std::uint64_t s
     return choice.coding && types_.contains(type) && (!choice.as_it_is || is_worth_it(size, true));
 }
 
-task<response> coder::code(const request* req, response answer, const error_page* page) const {
+coding_choice coder::prepare(const request& req, response& answer, const error_page* page) const {
+    coding_choice as_it_is;
     const bool codable = is_codable(answer);
-    const bool negotiable = is_safe(req->method()) && is_negotiable(answer);
+    const bool negotiable = is_safe(req.method()) && is_negotiable(answer);
     if (!codable && !negotiable)
-        co_return std::move(answer);
+        return as_it_is;
     std::span<const format> formats;
     if (!negotiable || is_codable_whole(answer))
         formats = options_.formats;
-    const coding_choice choice = choose_coding(req->headers(), formats);
+    const coding_choice choice = choose_coding(req.headers(), formats);
     // Whatever a condition or a range has come to (RFC 9110 sections 13.2.1, 14.2).
-    if (negotiable && choice.nothing())
-        co_return not_acceptable(page);
+    if (negotiable && choice.nothing()) {
+        answer = not_acceptable(page);
+        return as_it_is;
+    }
     add_to_vary(answer.headers(), "Accept-Encoding");
     const bool needed = choice.coding && !choice.as_it_is;
     if (answer.status() == 304 && choice.coding) {
         const response::representation* const whole = answer.stands_for();
         if (needed || whole == nullptr || is_worth_it(whole->length, whole->is_file))
-            match_etag(answer.headers(), req->headers());
+            match_etag(answer.headers(), req.headers());
     }
-    if (!codable || !choice.coding || !(needed || is_worth_it(answer.length(), answer.is_file())))
-        co_return std::move(answer);
+    const bool worth = needed || is_worth_it(answer.length(), answer.is_file());
+    return codable && worth ? choice : as_it_is;
+}
+
+task<response> coder::code(response answer, coding_choice how) const {
     if (answer.is_file())
         answer.stream_file();
     if (answer.is_whole()) {
-        task<response> coding = code_whole(std::move(answer), *choice.coding);
+        task<response> coding = code_whole(std::move(answer), *how.coding);
         response coded = co_await std::move(coding);
         co_return std::move(coded);
     }
-    std::optional<response> coded = code_stream(answer, *choice.coding);
+    std::optional<response> coded = code_stream(answer, *how.coding);
     if (coded)
         co_return std::move(*coded);
-    if (!choice.as_it_is)
+    if (!how.as_it_is)
         throw http_error(503, "the server has no room for what it would take to code this");
     co_return std::move(answer);
 }

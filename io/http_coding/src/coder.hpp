@@ -57,9 +57,12 @@ public:
     /// Throws std::invalid_argument for options out of range.
     explicit coder(coding_options options);
 
-    /// The answer as this client shall have it. The request outlives the task.
-    [[nodiscard]] task<response> code(const request* req, response answer,
-                                      const error_page* page) const;
+    /// How this client shall have the answer's content, whose fields are made to say so; without
+    /// a coding, as `answer` is now: that may be a 406 in its place.
+    [[nodiscard]] coding_choice prepare(const request& req, response& answer,
+                                        const error_page* page) const;
+    /// The answer by a coding that prepare() has chosen.
+    [[nodiscard]] task<response> code(response answer, coding_choice how) const;
 
     /// Whether this client gets a file of this type and size coded, where no range is asked for.
     [[nodiscard]] bool would_code(header_list asked, std::string_view type,

@@ -20,7 +20,10 @@ task<response> answer_coded(const coder* self, const error_page* page, request* 
         };
     }
     response answer = co_await proceed(*req);
-    task<response> coding = self->code(req, std::move(answer), page);
+    const coding_choice how = self->prepare(*req, answer, page);
+    if (!how.coding)
+        co_return std::move(answer);
+    task<response> coding = self->code(std::move(answer), how);
     response coded = co_await std::move(coding);
     co_return std::move(coded);
 }

@@ -62,7 +62,7 @@ public:
         co_return true;
     }
     [[nodiscard]] bool broken() const noexcept override { return broken_; }
-    [[nodiscard]] bool try_send(const response& answer) override {
+    [[nodiscard]] bool try_send(response& answer) override {
         if (!answer.is_whole() || answer.body().size() > 64)
             return false;
         say_head(answer);

@@ -1,7 +1,9 @@
-// How many streams there are at once, and what does not fit into one frame, or into memory.
+// How many streams there are at once, what does not fit into one frame, or into memory, and what
+// is not copied.
 
 #include "engine.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -246,7 +248,7 @@ struct forgetful_stream final : h2::engine_stream, h2::engine_events {
         ::test::failures_left = 1;
         return {.bytes = 0, .last = true, .trailers = &trailers};
     }
-    std::string_view take(std::size_t /*bytes*/) noexcept override { return {}; }
+    slice take(std::size_t /*bytes*/) noexcept override { return {}; }
     h2::engine_stream* on_begin(std::int32_t /*id*/) override { return this; }
     void on_field(h2::engine_stream* /*of*/, std::string_view /*name*/, std::string_view /*value*/,
                   bool /*trailer*/) override {}
@@ -257,6 +259,9 @@ struct forgetful_stream final : h2::engine_stream, h2::engine_events {
     void on_sent(h2::engine_stream* /*of*/, std::size_t /*bytes*/, bool /*last*/,
                  bool /*cut*/) noexcept override {}
     void on_closed(h2::engine_stream* /*of*/) override {}
+    bool send_shared(std::string& /*before*/, const rota::io::shared_bytes& /*content*/) override {
+        return false;
+    }
     bool on_provoked_reset() noexcept override { return true; }
 };
 
@@ -277,6 +282,83 @@ TEST_CASE("http2: that there is no memory for trailers is said") {
     }
     ::test::allocations_left = -1;
     CHECK(said);
+}
+
+/// One stream, whose answer is shared content. Every other piece of it can be sent from where it
+/// is.
+struct sharing_stream final : h2::engine_stream, h2::engine_events {
+    io::shared_bytes all;
+    std::string_view left;
+    std::string sent;      // what has left, in order
+    std::size_t asked = 0; // how often
+    std::size_t from_there = 0;
+
+    explicit sharing_stream(std::string_view of) : all(of), left(all.view()) {}
+    content ready(std::size_t /*bytes_max*/) noexcept override {
+        return {.bytes = left.size(), .last = true};
+    }
+    slice take(std::size_t bytes) noexcept override {
+        const std::string_view taken = left.substr(0, bytes);
+        left.remove_prefix(bytes);
+        return {taken, &all};
+    }
+    h2::engine_stream* on_begin(std::int32_t /*id*/) override { return this; }
+    void on_field(h2::engine_stream* /*of*/, std::string_view /*name*/, std::string_view /*value*/,
+                  bool /*trailer*/) override {}
+    void on_request(h2::engine_stream* /*of*/, bool /*more*/) override {}
+    void on_content(h2::engine_stream* /*of*/, std::string_view /*piece*/) override {}
+    void on_content_end(h2::engine_stream* /*of*/) override {}
+    void on_trailers(h2::engine_stream* /*of*/) override {}
+    void on_sent(h2::engine_stream* /*of*/, std::size_t /*bytes*/, bool /*last*/,
+                 bool /*cut*/) noexcept override {}
+    void on_closed(h2::engine_stream* /*of*/) override {}
+    bool send_shared(std::string& before, const io::shared_bytes& content) override {
+        if (++asked % 2 == 0)
+            return false;
+        const char* const at = content.view().data();
+        const std::string_view whole = all.view();
+        CHECK((at >= whole.data() && at + content.size() <= whole.data() + whole.size()));
+        from_there += content.size();
+        sent.append(before).append(content.view());
+        before.clear();
+        return true;
+    }
+    bool on_provoked_reset() noexcept override { return true; }
+};
+
+/// The content of the DATA frames in `bytes`.
+std::string content_of(std::string_view bytes) {
+    std::string content;
+    while (bytes.size() >= 9) {
+        const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+        const std::size_t size = byte(0) << 16U | byte(1) << 8U | byte(2);
+        if (byte(3) == data_frame)
+            content += bytes.substr(9, size);
+        bytes.remove_prefix(std::min(bytes.size(), 9 + size));
+    }
+    CHECK(bytes.empty());
+    return content;
+}
+
+TEST_CASE("http2: shared content leaves from where it is, in order, or as a copy") {
+    std::string letters;
+    for (std::size_t i = 0; i < 60'000; ++i)
+        letters += static_cast<char>('a' + i % 23 + i / 5'000);
+    sharing_stream one(letters);
+    h2::engine engine(one, server_limits{});
+    CHECK_FALSE(engine.read(
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + make_frame(settings_frame, 0, 0) +
+        make_frame(headers_frame, end_headers | end_stream, 1, encode(asking("GET", "/")))));
+    engine.answer(1, response(), true);
+    std::string out;
+    do {
+        out.clear();
+        engine.write(out, 1'000);
+        one.sent += out;
+    } while (!out.empty());
+    CHECK(content_of(one.sent) == letters);
+    CHECK(one.asked == 4);                        // 16,384 each, and the rest
+    CHECK(one.from_there == std::size_t{32'768}); // the first and the third
 }
 
 } // namespace

@@ -31,6 +31,10 @@ public:
 
     [[nodiscard]] std::string_view view() const noexcept { return {bytes_.get(), size_}; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// Some of them, which keep all of them: `some` is a part of view().
+    [[nodiscard]] shared_bytes part(std::string_view some) const noexcept {
+        return {std::shared_ptr<const char[]>(bytes_, some.data()), some.size()};
+    }
 
 private:
     std::shared_ptr<const char[]> bytes_;

@@ -59,7 +59,7 @@ public:
     virtual task<void> write(std::string_view piece) = 0;
     /// As write(), but takes the string over instead of copying it.
     virtual task<void> write_owned(std::string piece) = 0;
-    /// As write(), with bytes that others may share: in clear HTTP/1.1 a large piece goes to the
+    /// As write(), with bytes that others may share: in clear a large piece goes to the
     /// socket from where it is.
     virtual task<void> write_shared(io::shared_bytes piece);
     /// As write(), with bytes of a file: in clear HTTP/1.1 without a copy in user space, else in

@@ -19,7 +19,7 @@ namespace rota::http {
 struct cookie;
 
 /// Content that any number of answers share, made once. Large content of one goes to the socket
-/// from where it is, in clear HTTP/1.1; it is held until the last answer with it has left.
+/// from where it is, in clear; it is held until the last answer with it has left.
 using shared_body = io::shared_bytes;
 
 /// Has a connection to itself, once a handler has taken it over: see response::upgrade(). May be a

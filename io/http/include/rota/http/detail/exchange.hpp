@@ -48,10 +48,10 @@ public:
     /// Whether the client has gone, as far as reading or writing has shown.
     [[nodiscard]] virtual bool broken() const noexcept = 0;
 
-    /// Sends an answer, if that takes neither waiting nor much room; false if send() has to. Leaves
-    /// the head where it is. An answer that is streamed, or takes the connection over, is for
-    /// stream() or hand_over().
-    [[nodiscard]] virtual bool try_send(const response& answer) = 0;
+    /// Sends an answer, if that takes neither waiting nor much room; false if send() has to, and
+    /// then it may be shared what it owned. Leaves the head where it is. An answer that is
+    /// streamed, or takes the connection over, is for stream() or hand_over().
+    [[nodiscard]] virtual bool try_send(response& answer) = 0;
 
     struct delivery {
         std::exception_ptr error; // of the producer or what it wrote, or why not all was sent

@@ -69,6 +69,8 @@ public:
     [[nodiscard]] task<void> send_shared(io::shared_bytes bytes);
     /// The same if that needs no waiting; false, with nothing queued, if send_shared() has to.
     [[nodiscard]] bool try_send_shared(const io::shared_bytes& bytes);
+    /// The same with `before` behind what is pending: of both nothing was queued if it is false.
+    [[nodiscard]] bool try_send_shared(std::string_view before, const io::shared_bytes& bytes);
     [[nodiscard]] task<void> send_owned(std::string bytes, io::deadline until = {});
     /// Waits until the transport has taken everything.
     [[nodiscard]] task<void> flush(io::deadline until = {});
