@@ -14,7 +14,7 @@ namespace rota::http::h2 {
 namespace {
 
 /// Streams that are kept for the next ones.
-constexpr std::size_t spare_max = 16;
+constexpr std::size_t spare_max = 32;
 
 request_stream& stream_of(engine_stream* of) noexcept { return *static_cast<request_stream*>(of); }
 

@@ -149,7 +149,7 @@ coding_choice coder::prepare(const request& req, response& answer, const error_p
     if (!codable && !negotiable)
         return as_it_is;
     std::span<const format> formats;
-    if (!negotiable || is_codable_whole(answer))
+    if (!negotiable || (codable && answer.stands_for() == nullptr) || is_codable_whole(answer))
         formats = options_.formats;
     const coding_choice choice = choose_coding(req.headers(), formats);
     // Whatever a condition or a range has come to (RFC 9110 sections 13.2.1, 14.2).
