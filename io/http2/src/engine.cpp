@@ -188,6 +188,7 @@ void engine::write(std::string& out, std::size_t bytes_max) {
         }
         more = size > 0 || made_content_;
     }
+    settings_came_ = settings_came_ && more;
     out_ = nullptr;
 }
 

@@ -180,8 +180,10 @@ private:
     std::uint32_t streams_ = 0;            // as its client counts them
     std::int32_t last_id_ = stream_id_max; // behind which it ends
     std::optional<fault> found_;
-    int windows_too_large_ = 0; // by WINDOW_UPDATE, each of one stream that is about to be reset
-    bool greeted_ = false;      // the settings are written
+    // Streams whose windows a WINDOW_UPDATE has made too large, until that is said.
+    std::vector<std::int32_t> windows_too_large_;
+    bool settings_came_ = false; // and not all is said that they may have led to
+    bool greeted_ = false;       // the settings are written
     bool client_leaves_ = false;
     bool out_of_memory_ = false;
     bool made_content_ = false;

@@ -108,6 +108,8 @@ struct engine::callbacks {
         engine& self = of(user);
         if (frame->hd.type == NGHTTP2_GOAWAY)
             self.client_leaves_ = true;
+        if (frame->hd.type == NGHTTP2_SETTINGS)
+            self.settings_came_ = true;
         engine_stream* const stream = self.find(frame->hd.stream_id);
         if (stream == nullptr)
             return 0;
@@ -134,9 +136,13 @@ struct engine::callbacks {
             self.found_ = fault{error_code::enhance_your_calm, "too many streams at once"};
             return NGHTTP2_ERR_CALLBACK_FAILURE;
         }
-        if (frame->hd.type == NGHTTP2_WINDOW_UPDATE)
-            ++self.windows_too_large_;
-        return 0;
+        // Behind SETTINGS it may be these for which the stream is reset.
+        if (frame->hd.type != NGHTTP2_WINDOW_UPDATE || self.settings_came_)
+            return 0;
+        return guarded(self, [&] {
+            self.windows_too_large_.push_back(frame->hd.stream_id);
+            return 0;
+        });
     }
 
     static int on_data(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t id,
@@ -175,16 +181,14 @@ struct engine::callbacks {
                 static_cast<void>(self.events_.on_provoked_reset());
             // A window that SETTINGS have made too large, and content beyond a window (RFC 9113
             // sections 6.9.2 and 6.9.1): nghttp2 is content to reset the stream.
-            if (frame->rst_stream.error_code == NGHTTP2_FLOW_CONTROL_ERROR &&
-                self.windows_too_large_ == 0) {
-                return guarded(self, [&] {
-                    self.end(error_code::flow_control_error);
-                    return 0;
-                });
-            }
-            if (frame->rst_stream.error_code == NGHTTP2_FLOW_CONTROL_ERROR)
-                --self.windows_too_large_;
-            return 0;
+            const bool excused = std::erase(self.windows_too_large_, frame->hd.stream_id) > 0 ||
+                                 frame->rst_stream.error_code != NGHTTP2_FLOW_CONTROL_ERROR;
+            if (excused)
+                return 0;
+            return guarded(self, [&] {
+                self.end(error_code::flow_control_error);
+                return 0;
+            });
         }
         if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA)
             return 0;

@@ -30,6 +30,15 @@ router small_routes() {
     return made;
 }
 
+router slow_routes() {
+    router made;
+    made.get("/slow", [](request&) -> task<response> {
+        co_await sleep_for(1s);
+        co_return response::text("slow");
+    });
+    return made;
+}
+
 std::string begin(std::uint32_t id, std::string path, bool last = true) {
     return make_frame(headers_frame, end_headers | (last ? end_stream : 0), id,
                       encode(asking(last ? "GET" : "POST", std::move(path))));
@@ -84,6 +93,36 @@ TEST_CASE("http2: a header section whose last frame does not end is no end") {
         part.advance(2s);
         CHECK(part.goaway() == 11);
     }
+}
+
+TEST_CASE("http2: SETTINGS that make a window too large end all, whatever WINDOW_UPDATE did") {
+    const std::string settings =
+        make_frame(settings_frame, 0, 0, number(4, 2) + number(0x7fffffff));
+    const std::string large = make_frame(window_frame, 0, 1, number(0x7fffffff));
+    const std::string reset = make_frame(reset_frame, 0, 1, number(8));
+    for (const std::string& before : {large, large + large, large + large + large, large + reset}) {
+        http2_client c(slow_routes());
+        c.ask(1, asking("GET", "/slow"));
+        c.send(before);
+        c.ask(3, asking("GET", "/slow"));
+        CHECK(c.goaway() == -1);
+        c.send(make_frame(window_frame, 0, 3, number(100)) + settings);
+        CHECK(c.goaway() == 3);
+    }
+    http2_client behind(slow_routes()); // where it would be too much with the old window, too
+    behind.ask(1, asking("GET", "/slow"));
+    behind.send(make_frame(window_frame, 0, 1, number(100)) + settings + large);
+    CHECK(behind.goaway() == 3);
+    http2_client many(slow_routes());
+    std::string all;
+    for (std::uint32_t id = 1; id < 40; id += 2)
+        all += make_frame(headers_frame, end_headers | end_stream, id,
+                          encode(asking("GET", "/slow"))) +
+               make_frame(window_frame, 0, id, number(0x7fffffff));
+    many.send(all);
+    for (std::uint32_t id = 1; id < 40; id += 2)
+        CHECK(many.answers[id].reset == 3);
+    CHECK(many.goaway() == -1);
 }
 
 TEST_CASE("http2: streams beyond the limit are refused, and what follows of them ends nothing") {
