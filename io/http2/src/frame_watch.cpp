@@ -28,6 +28,9 @@ constexpr std::uint8_t has_priority = 0x20;
 /// Of so many streams that the server has given up frames may be under way.
 constexpr std::size_t given_up_min = 128;
 
+/// Ranges of streams that a client has passed over.
+constexpr std::size_t passed_over_max = 64;
+
 /// What is unpacked for nothing costs a frame more for each so many bytes.
 constexpr std::uint32_t bytes_per_frame = 1'024;
 
@@ -267,10 +270,16 @@ std::optional<fault> frame_watch::on_late_data(time_point now) noexcept {
 }
 
 void frame_watch::note_begin() {
+    const std::uint32_t next = highest_ == 0 ? 1 : highest_ + 2;
+    if (now_.stream > next) {
+        if (passed_over_.size() == passed_over_max) {
+            passed_over_[1].first = passed_over_[0].first;
+            passed_over_.erase(passed_over_.begin());
+        }
+        passed_over_.emplace_back(next, now_.stream - 2);
+    }
     highest_ = now_.stream;
     std::erase_if(prioritized_, [this](std::uint32_t id) { return id <= highest_; });
-    begun_[begun_next_] = now_.stream;
-    begun_next_ = (begun_next_ + 1) % begun_.size();
     if ((now_.flags & end_stream) != 0)
         return;
     late_bytes_ = std::min<std::uint64_t>(late_bytes_ + limits_.stream_window_bytes,
@@ -306,11 +315,11 @@ std::optional<fault> frame_watch::on_stream_frame() noexcept {
     return std::nullopt;
 }
 
-/// Whether a stream has never begun, though a later one has.
+/// Whether a stream has never begun, though a later one has (RFC 9113 section 5.1.1).
 bool frame_watch::was_passed_over() const noexcept {
-    const std::uint32_t oldest = begun_[begun_next_]; // 0: there were fewer
-    return now_.stream > oldest && now_.stream < highest_ &&
-           std::find(begun_.begin(), begun_.end(), now_.stream) == begun_.end();
+    const auto at = std::ranges::lower_bound(passed_over_, now_.stream, {},
+                                             [](const auto& range) { return range.second; });
+    return at != passed_over_.end() && at->first <= now_.stream && !streams_.is_open(now_.stream);
 }
 
 std::optional<fault> frame_watch::on_headers(time_point now) {

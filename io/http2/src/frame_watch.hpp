@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rota/http/limits.hpp>
@@ -133,9 +134,9 @@ private:
     // Streams that the client has begun, and neither ended nor reset: in order, all that are open,
     // and of those that the server has given up the last ones.
     std::vector<std::uint32_t> not_ended_;
-    // Streams that it has begun: the last of them.
-    std::array<std::uint32_t, 64> begun_{};
-    std::size_t begun_next_ = 0;
+    // Streams that it has passed over, from one to another, in order. Where there are too many of
+    // these those that were closed between the oldest two count as passed over, too.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> passed_over_;
     std::uint32_t highest_ = 0;
     std::uint32_t known_ = 0; // the highest that its reader knows of
     std::optional<update> updated_;

@@ -73,11 +73,23 @@ TEST_CASE("frame_watch: a stream that was passed over does not begin any more") 
                 watched one;
                 for (std::uint32_t i = 0; i <= later; ++i)
                     CHECK(one.see(headers_frame, ends, 1 + 4 * i) == -1);
-                const bool lately = 4 * later - id < 4U * 60;
-                CHECK(one.see(type, ends, id) == (lately ? 1 : 5)); // 5: as one that is over
+                CHECK(one.see(type, ends, id) == 1);
             }
         }
     }
+    const auto see_late = [](std::uint32_t id) {
+        watched one; // many in one piece
+        one.open = {205};
+        CHECK(one.see(headers_frame, ends, 101) == -1);
+        CHECK(one.see(headers_frame, ends, 103) == -1);
+        for (std::uint32_t later = 201; later < 4'000; later += 4)
+            CHECK(one.see(headers_frame, ends, later) == -1);
+        return one.see(headers_frame, ends, id);
+    };
+    for (const std::uint32_t id : {1, 51, 99, 105, 151, 199, 203, 3'999})
+        CHECK(see_late(id) == (id < 3'999 ? 1 : -1));
+    CHECK(see_late(205) == 5); // open still, and ended by its client
+    CHECK(see_late(3'997) == 5);
 }
 
 TEST_CASE("frame_watch: frames of a stream that the server gave up may have been under way") {
