@@ -89,6 +89,7 @@ private:
     [[nodiscard]] bool lost() const noexcept override { return lost_; }
 
     // -- times and ends
+    [[nodiscard]] std::chrono::milliseconds idle_max() const noexcept;
     [[nodiscard]] time_point next_look() const noexcept;
     void look();
     void look_at_streams(time_point now);

@@ -127,8 +127,13 @@ task<void> connection::flush_wire(io::deadline until) {
 
 // --- Times ---
 
+/// How long there may be no stream: before the first one as long as for its head.
+std::chrono::milliseconds connection::idle_max() const noexcept {
+    return watch_.header_sections() > 0 ? limits_.idle_timeout : limits_.header_timeout;
+}
+
 connection::time_point connection::next_look() const noexcept {
-    const auto idle = watch_.began() ? limits_.idle_timeout : limits_.header_timeout;
+    const auto idle = idle_max();
     const time_point::duration step =
         draining_ ? std::min<time_point::duration>(step_, limits_.drain_grace) : step_;
     time_point next = home_.now() + step;
@@ -156,7 +161,7 @@ void connection::look() {
         look_at_streams(now);
         return;
     }
-    const auto idle = watch_.began() ? limits_.idle_timeout : limits_.header_timeout;
+    const auto idle = idle_max();
     if (now >= since_ + spare_kept)
         spare_.clear();
     if (now < since_ + idle)

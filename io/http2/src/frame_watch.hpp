@@ -93,8 +93,6 @@ public:
     /// A stream ends by the client's fault, or is given up by it.
     [[nodiscard]] std::optional<fault> reset(time_point now) noexcept;
 
-    /// The preface (RFC 9113 section 3.4) has been taken, all of it.
-    [[nodiscard]] bool began() const noexcept { return preface_left_ == 0; }
     /// A header section has begun, and its last byte has not come.
     [[nodiscard]] bool in_header_section() const noexcept;
     /// How many header sections have begun.

@@ -272,6 +272,7 @@ TEST_CASE("http2: a drain says goodbye twice") {
 
 TEST_CASE("http2: silent clients go") {
     http2_client c(routes());
+    c.ask(1, asking("GET", "/"));
     c.advance(59s);
     CHECK_FALSE(c.ended());
     c.advance(2s);

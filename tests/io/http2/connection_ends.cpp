@@ -95,6 +95,33 @@ TEST_CASE("http2: a header section whose last frame does not end is no end") {
     }
 }
 
+TEST_CASE("http2: a client without a request has as long as for its head, one behind some longer") {
+    const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const std::string settings = make_frame(settings_frame, 0, 0);
+    for (const std::string& said : {preface.substr(0, 10), preface, preface + settings}) {
+        CAPTURE(said.size());
+        http2_client mute(small_routes(), {}, false);
+        mute.send(said);
+        mute.advance(9s);
+        if (said.size() < preface.size())
+            mute.send(preface.substr(said.size())); // which renews nothing
+        else if (said.size() > preface.size())
+            mute.send(make_frame(ping_frame, 0, 0, "12345678")); // nor does this
+        CHECK(mute.goaway() == -1);
+        mute.advance(1s);
+        CHECK(mute.goaway() == 0);
+    }
+    for (const bool right : {true, false}) {
+        http2_client idle(small_routes());
+        idle.advance(5s);
+        idle.ask(1, asking("GET", "/", {{right ? "lower" : "Upper", "x"}}));
+        idle.advance(59s);
+        CHECK(idle.goaway() == -1);
+        idle.advance(1s);
+        CHECK(idle.goaway() == 0);
+    }
+}
+
 TEST_CASE("http2: SETTINGS that make a window too large end all, whatever WINDOW_UPDATE did") {
     const std::string settings =
         make_frame(settings_frame, 0, 0, number(4, 2) + number(0x7fffffff));
