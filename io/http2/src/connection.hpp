@@ -78,6 +78,7 @@ private:
 
     // -- writing
     void produce() override;
+    [[nodiscard]] bool takes(std::size_t bytes) noexcept override;
     void flush() override;
     void make_frames();
     void give_up() noexcept;

@@ -49,10 +49,17 @@ void connection::give_up() noexcept {
     wake_reader();
 }
 
-/// For the next time that something is sent.
+/// For the next time that something is sent; but what makes a batch is sent at once.
 void connection::produce() {
-    if (!reading_ && !writing_ && !lost_)
-        make_frames();
+    if (reading_ || writing_ || lost_)
+        return;
+    make_frames();
+    if (out_.size() >= limits_.output_batch_bytes)
+        flush();
+}
+
+bool connection::takes(std::size_t bytes) noexcept {
+    return !writing_ && (bytes <= limits_.output_batch_bytes || wire_.stream().has_room(bytes));
 }
 
 void connection::flush() {

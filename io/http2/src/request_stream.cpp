@@ -152,8 +152,9 @@ void request_stream::share(response& answer) {
 bool request_stream::try_send(response& answer) {
     if (closed_ || !answer.is_whole() || answer.body().size() > prompt_answer_max)
         return false;
-    // What waits for a window may never leave; send() knows how much has.
-    if (sends_content(answer) && !place_.by.has_room(id_, answer.body().size()))
+    // What waits may never leave; send() knows how much has.
+    const std::size_t size = sends_content(answer) ? answer.body().size() : 0;
+    if (!place_.by.has_room(id_, size) || (size > copied_answer_max && !place_.on.takes(size)))
         return false;
     submit_whole(answer);
     return true;

@@ -37,6 +37,8 @@ public:
     /// Waits until all that was written has been handed to the kernel. Throws std::system_error,
     /// and timed_out if `until` passes first.
     [[nodiscard]] virtual task<void> flush_wire(io::deadline until = {}) = 0;
+    /// Whether so much of an answer would leave now, but for windows.
+    [[nodiscard]] virtual bool takes(std::size_t bytes) noexcept = 0;
     /// The connection shall end behind the streams that have begun.
     virtual void end_soon() = 0;
     /// Nothing can be written any more.

@@ -17,6 +17,7 @@
 #include <rota/detail/timer_wheel.hpp>
 #include <rota/errors.hpp>
 #include <rota/inline_scheduler.hpp>
+#include <rota/io/shared_bytes.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/owner_wait.hpp>
 
@@ -60,6 +61,10 @@ public:
     }
     /// How much may be written before the writer has to wait for receive().
     void set_room(std::size_t bytes) noexcept { room_ = bytes; }
+    /// Takes shared bytes from where they are.
+    void take_shared() noexcept { takes_shared_ = true; }
+    /// How many there were.
+    [[nodiscard]] std::size_t shared() const noexcept { return shared_; }
     /// What progress() says that the peer has taken; nothing is known without it.
     void set_taken(std::function<std::uint64_t()> taken) { taken_ = std::move(taken); }
     [[nodiscard]] bool write_ended() const noexcept { return write_ended_; }
@@ -142,6 +147,14 @@ public:
             return false;
         ++writes_;
         written_.append(bytes);
+        return true;
+    }
+    bool try_write_shared(std::string_view before, const io::shared_bytes& bytes) override {
+        if (!takes_shared_ || !is_writable() || written_.size() > room_)
+            return false;
+        ++writes_;
+        written_.append(before).append(bytes.view());
+        shared_ += bytes.size();
         return true;
     }
     task<void> flush(io::deadline until = {}) override {
@@ -239,6 +252,7 @@ private:
     std::function<std::uint64_t()> taken_;
     std::size_t room_ = std::numeric_limits<std::size_t>::max();
     std::size_t writes_ = 0;
+    std::size_t shared_ = 0;
     awaiter* reader_ = nullptr;
     awaiter* writer_ = nullptr;
     bool finished_ = false;
@@ -247,6 +261,7 @@ private:
     bool refuses_writes_ = false;
     bool aborted_ = false;
     bool write_ended_ = false;
+    bool takes_shared_ = false;
 };
 
 } // namespace rota::http::test
