@@ -13,8 +13,6 @@ namespace {
 
 /// Content up to this size is copied: that costs less than to share it.
 constexpr std::size_t copied_answer_max = 4'096;
-/// More than this is waited for, so that what is logged is what has left.
-constexpr std::size_t prompt_answer_max = 65'536;
 
 std::system_error gone() {
     return std::system_error(std::make_error_code(std::errc::connection_reset));
@@ -150,7 +148,7 @@ void request_stream::share(response& answer) {
 }
 
 bool request_stream::try_send(response& answer) {
-    if (closed_ || !answer.is_whole() || answer.body().size() > prompt_answer_max)
+    if (closed_ || !answer.is_whole())
         return false;
     // What waits may never leave; send() knows how much has.
     const std::size_t size = sends_content(answer) ? answer.body().size() : 0;
