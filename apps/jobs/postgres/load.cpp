@@ -47,7 +47,7 @@ bool postgres_load::missed_a_queue() const {
 }
 
 void postgres_load::ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what,
-                                    time_ms now) {
+                                    const postgres_needs& needs) {
     const auto send = [&](const sql::prepared& statement, const auto& bind) {
         postgres_values values;
         values.add(std::string_view(name));
@@ -61,7 +61,7 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
         for (const auto& [digest, key] : what.digests)
             digests.emplace_back(digest);
         for (const sql::prepared* each : {&sql::lock_over, &sql::find_digests}) {
-            send(*each, [&](postgres_values& v) { v.add_bytes(digests).add(now); });
+            send(*each, [&](postgres_values& v) { v.add_bytes(digests).add(needs.now); });
             take_jobs(&what.digests);
         }
     }
@@ -79,9 +79,9 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     };
     ask_for(what.locked_id, sql::lock_id);
     ask_for(what.read_id, sql::find_job);
-    if (what.take_max != 0) {
+    if (!what.takers.empty()) {
         send(sql::lock_to_take,
-             [&](postgres_values& v) { v.add(std::uint64_t{what.take_max}).add(what.take_bytes); });
+             [&](postgres_values& v) { v.add(what.takers).add(needs.take_bytes_max); });
         take_jobs();
     }
     if (what.list)
@@ -93,7 +93,7 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     if (what.purge)
         ask_for_purged(name, *what.purge);
     if (what.dead)
-        ask_for_dead(name, *what.dead, now);
+        ask_for_dead(name, *what.dead, needs.now);
     if (what.key) {
         const std::string digest = digest_of(*what.key);
         const std::vector<std::optional<std::string_view>> digests{digest};
@@ -265,7 +265,7 @@ void postgres_load::ask_for(const postgres_needs& needs, bool with_due,
         }
     }
     for (const auto& [name, what] : needs.queues)
-        ask_for_rows_of(name, what, needs.now);
+        ask_for_rows_of(name, what, needs);
     if (needs.next_due) {
         over_.send(sql::next_due.name, postgres_values().add(needs.now));
         take_jobs();

@@ -36,7 +36,7 @@ public:
 
 private:
     void ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what,
-                         time_ms now);
+                         const postgres_needs& needs);
     void ask_for_leases(const std::string& name, const postgres_needs::of_queue& what);
     void ask_for_list(const std::string& name, const list_request& what);
     void ask_for_dead(const std::string& name, const dead_request& what, time_ms now);

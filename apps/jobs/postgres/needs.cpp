@@ -45,8 +45,8 @@ struct collector {
     }
     void operator()(const op::take& what) const {
         for (const take_request& each : what.wanted)
-            of(what.queue).take_max += each.max;
-        of(what.queue).take_bytes += what.wanted.size() * std::uint64_t{limits.take_bytes_max};
+            of(what.queue).takers.push_back(static_cast<std::int64_t>(each.max));
+        all.take_bytes_max = limits.take_bytes_max;
     }
     void operator()(const op::settle& what) const {
         leases(what.queue, what.acks);

@@ -23,8 +23,7 @@ struct postgres_needs {
         bool unsure = false; ///< what makes these may not have ended
         std::optional<std::uint64_t> locked_id;
         std::optional<std::uint64_t> read_id;
-        std::size_t take_max = 0;
-        std::uint64_t take_bytes = 0;
+        std::vector<std::int64_t> takers; ///< how many jobs each may have
         std::optional<list_request> list;
         std::optional<dead_request> dead;
         std::optional<std::string> key; ///< its holder, a dead job too
@@ -36,6 +35,7 @@ struct postgres_needs {
     std::map<std::string, of_queue> queues; ///< in the order in which their rows are locked
     std::size_t ids = 0;                    ///< for new jobs
     std::vector<queues_request> pages;      ///< of queues, each once
+    std::uint64_t take_bytes_max = 0;       ///< payloads for one taker
     bool next_due = false;
     bool to_add = false; ///< nothing but that jobs could be added
     bool room = false;   ///< for one job of the largest size, on the disk; with `to_add`

@@ -168,15 +168,24 @@ const prepared lock_dead_named{"lock_dead_named",
                                "SELECT " JOB KEY_ONLY " FROM rota_jobs j" DEAD_NAMED(
                                    "j") " AND " IN_QUEUE " ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared find_holders_named{"find_holders_named", HOLDERS(DEAD_NAMED("d"), "$3::bigint")};
-// As many as are wanted, and no more than whose payloads may be given out ($3).
+// For takers that want up to $2 each, whose payloads may add up to $3 each: no more is locked than
+// they are given, since others pass over what is. Sizes never change, so they are looked at before:
+// so many jobs that as many of the largest would fit, too. Others may have the first ones in hand:
+// twice as many as are wanted are looked at. Should those behind be larger, not all are given.
 const prepared lock_to_take{
     "lock_to_take",
-    "WITH first AS (SELECT " JOB TEXTS " FROM rota_jobs j "
+    "WITH sizes AS (SELECT j.id, octet_length(j.payload) AS size FROM rota_jobs j "
+    "WHERE j.queue = " QUEUE " AND j.state = 0 ORDER BY j.rank, j.id "
+    "LIMIT (SELECT 2 * sum(w.max)::bigint FROM unnest($2::bigint[]) AS w(max))), "
+    "fitting AS (SELECT greatest(count(*), 1) AS jobs FROM (SELECT sum(s.size) OVER "
+    "(ORDER BY s.size DESC, s.id) AS bytes FROM sizes s) l WHERE l.bytes <= $3::bigint), "
+    "first AS (SELECT " JOB TEXTS " FROM rota_jobs j "
     "WHERE j.queue = (SELECT number FROM rota_queues WHERE name = $1::text AND paused = 0) "
-    "AND j.state = 0 ORDER BY j.rank, j.id LIMIT $2::bigint FOR UPDATE OF j SKIP LOCKED) "
+    "AND j.state = 0 ORDER BY j.rank, j.id LIMIT (SELECT sum(least(w.max, f.jobs))::bigint "
+    "FROM unnest($2::bigint[]) AS w(max) CROSS JOIN fitting f) FOR UPDATE OF j SKIP LOCKED) "
     "SELECT " JOB TEXTS " FROM (SELECT f.*, sum(octet_length(f.payload)) OVER "
     "(ORDER BY f.rank, f.id) - octet_length(f.payload) AS before FROM first f) j "
-    "WHERE j.before <= $3::bigint ORDER BY j.rank, j.id"};
+    "WHERE j.before <= $3::bigint * array_length($2::bigint[], 1) ORDER BY j.rank, j.id"};
 const prepared find_job{"find_job", "SELECT " JOB_SHOWN TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                                     " AND j.id = $2::bigint"};
 // One row more than the payloads allow ($6), so that it can be told that there are more.
