@@ -22,7 +22,7 @@ std::string detail::message_of(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
     } catch (const std::exception& e) {
-        return e.what();
+        return reason_of(e);
     } catch (...) {
         return "the work has failed";
     }

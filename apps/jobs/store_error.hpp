@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,6 +20,11 @@ public:
 private:
     store_fault kind_;
 };
+
+/// Why, for people: what std::bad_alloc says of itself is the name of a type.
+[[nodiscard]] inline const char* reason_of(const std::exception& e) noexcept {
+    return dynamic_cast<const std::bad_alloc*>(&e) != nullptr ? "out of memory" : e.what();
+}
 
 /// An error for another thread. Copies of an exception share its text, so none may be left behind
 /// on this thread once the other has it.

@@ -200,7 +200,7 @@ rota::task<void> postgres_news::work() {
         } catch (const rota::operation_cancelled&) {
             break;
         } catch (const std::exception& e) {
-            why = e.what();
+            why = reason_of(e);
         }
         if (!why.empty())
             rota::log::debug("no news from the job store: {}", why);

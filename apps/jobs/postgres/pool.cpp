@@ -75,7 +75,7 @@ struct postgres_pool::outcome {
         } catch (const rota::operation_cancelled&) {
             return {otherwise, words(closed)};
         } catch (const std::exception& e) {
-            return {otherwise, words("the job store cannot be used: ", e.what())};
+            return {otherwise, words("the job store cannot be used: ", reason_of(e))};
         } catch (...) {
             return {otherwise, words("the job store: an unknown error")};
         }

@@ -241,7 +241,7 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
     } catch (const store_error& e) {
         of = failed(e.what(), e.kind());
     } catch (const std::exception& e) {
-        of = failed(e.what());
+        of = failed(reason_of(e));
     } catch (...) {
         of = failed("the job store: an unknown error");
     }

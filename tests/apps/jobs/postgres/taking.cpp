@@ -2,11 +2,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "jobs/postgres/statements.hpp"
 #include "jobs/postgres/store.hpp"
@@ -120,4 +123,15 @@ TEST_CASE("a job that is larger than all that may be given at once is given") {
     CHECK(one.given() == 1);
     CHECK(all.next() == "1 ");
     CHECK(all.next() == "2 ");
+}
+
+TEST_CASE("a lack of memory is told in words by a server's store, too") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    const scratch_schema schema;
+    postgres_store store(schema.context(), schema.url(), {}, {},
+                         []() -> std::string { throw std::bad_alloc(); });
+    schema.context().block_on(add_sizes(&store, {10}));
+    CHECK_THROWS_WITH(schema.context().block_on(store.take("q", {take_request{}}, taken_at)),
+                      "the job store cannot be used: out of memory");
 }

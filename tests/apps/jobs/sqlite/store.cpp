@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -66,6 +67,17 @@ TEST_CASE("whatever is thrown fails the step wholly, and the store goes on") {
     CHECK_THROWS_AS(runtime.block_on(store.take("q", both, 1)), store_error);
     CHECK(runtime.block_on(store.describe("q", 1))->counts.in_progress == 0);
     CHECK(runtime.block_on(store.take("q", both, 1)).front().size() == 2);
+}
+
+TEST_CASE("a lack of memory is told in words") {
+    store_limits limits;
+    const scratch_folder folder;
+    rota::runtime runtime({.workers = 1});
+    sqlite_store store(folder.file("jobs.db"), limits,
+                       []() -> std::string { throw std::bad_alloc(); });
+    REQUIRE(runtime.block_on(add_at_once(&store, 1)) == 1);
+    CHECK_THROWS_WITH(runtime.block_on(store.take("q", {take_request{}}, 1)), "out of memory");
+    CHECK(store.health().state().reason == "out of memory");
 }
 
 TEST_CASE("a file is one store's alone") {
