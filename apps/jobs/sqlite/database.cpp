@@ -105,6 +105,11 @@ void sqlite_statement::run() {
     reset();
 }
 
+void sqlite_statement::try_to_run() noexcept {
+    sqlite3_step(statement_.get());
+    reset();
+}
+
 void sqlite_statement::reset() noexcept { sqlite3_reset(statement_.get()); }
 
 std::int64_t sqlite_statement::integer(int column) const noexcept {
@@ -144,6 +149,7 @@ sqlite_database::sqlite_database(const std::string& path)
     const std::size_t from = version(); // before the file is changed: it may be another program's
     set_up();
     migrate(from);
+    roll_back_.emplace(*this, "ROLLBACK");
 }
 
 void sqlite_database::opened() { doing_ = "the job store cannot be used"; }
@@ -196,15 +202,10 @@ void sqlite_database::set_up() {
 
 void sqlite_database::migrate(std::size_t from) {
     for (; from < upgrades.size(); ++from) {
-        execute("BEGIN IMMEDIATE");
-        try {
-            execute(upgrades[from]);
-            execute(("PRAGMA user_version=" + std::to_string(from + 1)).c_str());
-            execute("COMMIT");
-        } catch (...) {
-            roll_back();
-            throw;
-        }
+        execute("BEGIN IMMEDIATE"); // what fails is undone when the file is closed
+        execute(upgrades[from]);
+        execute(("PRAGMA user_version=" + std::to_string(from + 1)).c_str());
+        execute("COMMIT");
     }
 }
 
@@ -246,7 +247,7 @@ void sqlite_database::write_back(bool gives_up) noexcept {
 
 void sqlite_database::roll_back() noexcept {
     if (sqlite3_get_autocommit(handle()) == 0)
-        sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+        roll_back_->try_to_run();
 }
 
 std::string sqlite_database::reason() const {

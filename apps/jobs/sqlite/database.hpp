@@ -33,6 +33,8 @@ public:
     bool step();
     /// To its end, without rows; then reset().
     void run();
+    /// As run(); whether it has failed is found out otherwise.
+    void try_to_run() noexcept;
     void reset() noexcept;
 
     [[nodiscard]] std::int64_t integer(int column) const noexcept;
@@ -80,7 +82,7 @@ public:
     void write_back_at(int pages) noexcept;
     /// Writes the log back into the file now; `gives_up`: and gives up the room that it takes.
     void write_back(bool gives_up) noexcept;
-    /// Ends a transaction that has failed; does nothing if there is none.
+    /// Ends a transaction that has failed; does nothing if there is none. Needs no memory.
     void roll_back() noexcept;
     /// What went wrong last.
     [[nodiscard]] std::string reason() const;
@@ -104,7 +106,8 @@ private:
     std::string doing_; // what fails if anything does
     std::unique_ptr<sqlite3, close> handle_;
     std::uint64_t page_bytes_ = 4'096;
-    std::optional<sqlite_statement> pages_; // once it has been asked for
+    std::optional<sqlite_statement> pages_;     // once it has been asked for
+    std::optional<sqlite_statement> roll_back_; // once it is open
 };
 
 } // namespace jobs

@@ -224,6 +224,7 @@ sqlite_store::outcome sqlite_store::attempt(steps all) noexcept {
     outcome of;
     try {
         if (stale_) {
+            file_.roll_back(); // should that have failed before
             rules_.reload();
             stale_ = false;
         }

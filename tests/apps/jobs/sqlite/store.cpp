@@ -1,5 +1,7 @@
 #include "jobs/sqlite/store.hpp"
 
+#include <atomic>
+#include <climits>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -12,6 +14,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <sqlite3.h>
 
 #include <rota/runtime.hpp>
 #include <rota/task_group.hpp>
@@ -78,6 +82,67 @@ TEST_CASE("a lack of memory is told in words") {
     REQUIRE(runtime.block_on(add_at_once(&store, 1)) == 1);
     CHECK_THROWS_WITH(runtime.block_on(store.take("q", {take_request{}}, 1)), "out of memory");
     CHECK(store.health().state().reason == "out of memory");
+}
+
+namespace {
+
+/// While it lives SQLite's allocations can be made to fail. No file is open before or after.
+class failing_memory {
+public:
+    failing_memory() {
+        REQUIRE(sqlite3_shutdown() == SQLITE_OK);
+        REQUIRE(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &usual_) == SQLITE_OK);
+        sqlite3_mem_methods failing = usual_;
+        failing.xMalloc = [](int bytes) { return fails() ? nullptr : usual_.xMalloc(bytes); };
+        failing.xRealloc = [](void* what, int bytes) {
+            return fails() ? nullptr : usual_.xRealloc(what, bytes);
+        };
+        REQUIRE(sqlite3_config(SQLITE_CONFIG_MALLOC, &failing) == SQLITE_OK);
+    }
+    failing_memory(const failing_memory&) = delete;
+    failing_memory& operator=(const failing_memory&) = delete;
+    ~failing_memory() {
+        sqlite3_shutdown();
+        sqlite3_config(SQLITE_CONFIG_MALLOC, &usual_);
+    }
+    /// All that follow so many.
+    void fail_after(long allocations) { left_ = allocations; }
+    /// Whether any have failed since.
+    bool fail_no_more() { return left_.exchange(LONG_MAX) < 0; }
+
+private:
+    static bool fails() { return --left_ < 0; }
+    static inline sqlite3_mem_methods usual_{};
+    static inline std::atomic<long> left_ = LONG_MAX;
+};
+
+} // namespace
+
+TEST_CASE("what has failed for want of memory does not hinder what comes when there is some") {
+    failing_memory memory;
+    const scratch_folder folder;
+    rota::runtime runtime({.workers = 1});
+    sqlite_store store(folder.file("jobs.db"));
+    const auto add = [&](int key, std::size_t bytes) {
+        std::vector<new_job> one;
+        one.push_back({std::to_string(key), '"' + std::string(bytes, 'x') + '"'});
+        return runtime.block_on(store.add("q", std::move(one), std::nullopt, 1)).front().outcome;
+    };
+    int key = 0;
+    for (bool failed = true; failed; ++key) {
+        CAPTURE(key);
+        memory.fail_after(key);
+        std::string why;
+        try {
+            (void)add(key, 5'000);
+        } catch (const store_error& e) {
+            why = e.what();
+        }
+        failed = memory.fail_no_more();
+        REQUIRE((why.empty() || why.ends_with("out of memory")));
+        REQUIRE(add(1'000'000 + key, 10) == add_outcome::added);
+    }
+    CHECK(key > 10);
 }
 
 TEST_CASE("a file is one store's alone") {
