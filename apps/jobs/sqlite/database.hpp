@@ -61,8 +61,8 @@ private:
 class sqlite_database {
 public:
     /// Opens or makes the file. Throws store_error, also if another process has it open, if it
-    /// cannot be written, if another program has made it, or if a newer one of ours has changed it;
-    /// the file is then as it was.
+    /// cannot be written, if it is damaged, if another program has made it, or if a newer one of
+    /// ours has changed it; the file is then as it was.
     explicit sqlite_database(const std::string& path);
     /// What fails from now on is told without the path: clients may be told.
     void opened();
@@ -100,6 +100,7 @@ private:
     };
     std::int64_t number(std::string_view query);
     std::size_t version();
+    void check_pages();
     void set_up();
     void migrate(std::size_t from);
 

@@ -4,6 +4,7 @@
 #include <climits>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <string>
@@ -170,6 +171,80 @@ TEST_CASE("a file that is damaged is refused by its name") {
     }
     CHECK_THROWS_WITH(sqlite_store(path),
                       StartsWith("cannot open the job store " + path + ": database"));
+}
+
+namespace {
+
+std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_bytes(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+}
+
+} // namespace
+
+TEST_CASE("a file of which any page is damaged is refused, and stays as it is") {
+    const scratch_folder folder;
+    const std::string path = folder.file("jobs.db");
+    {
+        sqlite_store store(path);
+        rota::runtime runtime({.workers = 1});
+        REQUIRE(runtime.block_on(add_at_once(&store, 300)) == 300); // more than a leaf holds
+    }
+    const std::string whole = bytes_of(path);
+    constexpr std::size_t page = 4'096;
+    REQUIRE(whole.size() > 15 * page);
+    for (std::size_t at = 0; at < whole.size(); at += page) {
+        CAPTURE(at / page + 1);
+        const std::string damaged = std::string(whole).replace(at, page, page, '\xff');
+        write_bytes(path, damaged);
+        CHECK_THROWS_WITH(sqlite_store(path),
+                          StartsWith("cannot open the job store " + path + ": "));
+        CHECK(bytes_of(path) == damaged);
+    }
+    write_bytes(path, whole);
+    CHECK_NOTHROW(sqlite_store(path));
+}
+
+TEST_CASE("a damaged file stays as it is with the log of a process that was killed") {
+    const scratch_folder folder;
+    const std::string path = folder.file("jobs.db");
+    const std::string copy = folder.file("copy.db");
+    {
+        sqlite_store store(path);
+        rota::runtime runtime({.workers = 1});
+        REQUIRE(runtime.block_on(add_at_once(&store, 300)) == 300);
+    }
+    {
+        sqlite_store store(path);
+        rota::runtime runtime({.workers = 1});
+        REQUIRE(runtime.block_on(store.take("q", {take_request{}}, 1)).front().size() == 1);
+        write_bytes(copy, bytes_of(path));
+        write_bytes(copy + "-wal", bytes_of(path + "-wal"));
+    }
+    const std::string log = bytes_of(copy + "-wal");
+    REQUIRE_FALSE(log.empty());
+    const std::string whole = bytes_of(copy);
+    std::size_t refused = 0;
+    for (std::size_t at = 4'096; at < whole.size(); at += 4'096) { // or the log has a newer one
+        const std::string damaged = std::string(whole).replace(at, 4'096, 4'096, '\xff');
+        write_bytes(copy, damaged);
+        write_bytes(copy + "-wal", log);
+        try {
+            const sqlite_store store(copy);
+        } catch (const store_error&) {
+            ++refused;
+            CHECK(bytes_of(copy) == damaged);
+            CHECK(bytes_of(copy + "-wal") == log);
+        }
+    }
+    CHECK(refused > 5);
+    write_bytes(copy, whole);
+    write_bytes(copy + "-wal", log);
+    CHECK_NOTHROW(sqlite_store(copy));
 }
 
 TEST_CASE("nothing is added to a file that is gone, and jobs of it can be finished") {
