@@ -40,11 +40,12 @@ void bulk_add::keep(std::string_view piece) {
 void bulk_add::end_line(std::string_view line) {
     if (line.ends_with('\r'))
         line.remove_suffix(1);
+    const bool too_long = too_long_ || line.size() > limits_.request_bytes_max;
     const bool empty = line.find_first_not_of(" \t\r") == std::string_view::npos;
-    if (empty && !too_long_)
+    if (empty && !too_long)
         return;
     try {
-        if (too_long_ || line.size() > limits_.request_bytes_max) {
+        if (too_long) {
             throw problem(413, "line_too_long",
                           "the line has more than " + std::to_string(limits_.request_bytes_max) +
                               " bytes");

@@ -106,7 +106,7 @@ TEST_CASE("a line that is too long is an error and the rest goes on") {
     CAPTURE(whole);
     CHECK(whole.starts_with(R"({"i":0,"outcome":"error","code":"line_too_long")"));
     CHECK(whole.find(R"({"i":1,"outcome":"enqueued","id":"1"})") != std::string::npos);
-    CHECK(whole.find(R"("errors":2)") != std::string::npos);
+    CHECK(whole.find(R"("errors":3)") != std::string::npos);
 }
 
 TEST_CASE("the end of a line is not counted, be it CR and LF") {
@@ -121,9 +121,16 @@ TEST_CASE("the end of a line is not counted, be it CR and LF") {
     }
 }
 
-TEST_CASE("blanks that are too long count as a line when they come in pieces, too") {
+TEST_CASE("blanks count as a line if they are too long, however they come") {
     const service_options limits{.request_bytes_max = 10};
-    CHECK(run(3, std::string(31, ' ') + "\n", limits).find("\"errors\":1") != std::string::npos);
+    const std::string blanks(10, ' ');
+    for (const std::size_t piece : {1, 3, 100}) {
+        for (const char* const end : {"\n", "\r\n"}) {
+            CAPTURE(piece, end);
+            CHECK(run(piece, blanks + end, limits).find("\"errors\":0") != std::string::npos);
+            CHECK(run(piece, blanks + ' ' + end, limits).find("\"errors\":1") != std::string::npos);
+        }
+    }
 }
 
 TEST_CASE("a full queue rejects") {
