@@ -9,6 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "agree.hpp"
 #include "certificate.hpp"
 #include "io/logged.hpp"
 #include "made_files.hpp"
@@ -19,27 +20,6 @@ using outcome = engine::outcome;
 
 namespace {
 
-void step(engine& tls, std::string& from, std::string& to) {
-    std::string_view in = from;
-    (void)tls.handshake(in, to);
-    from.erase(0, from.size() - in.size());
-}
-
-/// Both have what the other has sent: tickets, too.
-void agree(engine& server, engine& client, std::string to_server = {}, std::string to_client = {}) {
-    while (!server.complete() || !client.complete()) {
-        if (!client.complete())
-            step(client, to_client, to_server);
-        if (!server.complete())
-            step(server, to_server, to_client);
-        REQUIRE(server.text() + client.text() == "");
-    }
-    std::string_view in = to_client;
-    std::string text;
-    std::string out;
-    (void)client.read(in, text, out);
-}
-
 struct pair {
     ticket_keys tickets;
     std::shared_ptr<const snapshot> server_side =
@@ -49,7 +29,7 @@ struct pair {
 
     std::string to_server;
     std::string to_client;
-    void agree() { ::agree(server, client, to_server, to_client); }
+    void agree() { test::agree(server, client, to_server, to_client); }
 };
 
 std::string record(int type, std::string_view of) {
@@ -171,8 +151,8 @@ TEST_CASE("a step is heavy until the server has signed, however often it asks fo
         CHECK(both.client.heavy());
         for (int steps = asks_again ? 2 : 1; steps != 0; --steps) {
             CHECK(both.server.heavy());
-            step(both.client, both.to_client, both.to_server);
-            step(both.server, both.to_server, both.to_client);
+            step_of_handshake(both.client, both.to_client, both.to_server);
+            step_of_handshake(both.server, both.to_server, both.to_client);
         }
         CHECK_FALSE(both.server.complete());
         CHECK_FALSE(both.server.heavy());
