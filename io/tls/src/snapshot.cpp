@@ -12,6 +12,7 @@
 #include <rota/io/detail/log.hpp>
 
 #include "certificate.hpp"
+#include "session_end.hpp"
 
 namespace rota::io::tls {
 namespace {
@@ -199,7 +200,7 @@ ssl_context_ptr snapshot::make_server_context(const server_options& options) {
     else
         SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
     SSL_CTX_set_timeout(ctx, static_cast<long>(ticket_keys::lifetime.count()));
-    SSL_CTX_set_session_ticket_cb(ctx, nullptr, &accept_ticket, nullptr);
+    SSL_CTX_set_session_ticket_cb(ctx, &fill_ticket, &accept_ticket, nullptr);
     // A session that is kept would outlive the client's certificate: nobody is asked about it.
     const std::size_t kept = client_roots_.empty() ? options.session_cache : 0;
     SSL_CTX_set_session_cache_mode(ctx, kept != 0 ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF);
@@ -322,13 +323,22 @@ int snapshot::prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
     }
 }
 
-/// A client whose certificate is out of date has to show another, by a whole handshake.
+/// The ticket of a resumed session has the end of the one before: what was verified then is not
+/// looked at again, so it must not go on for ever.
+int snapshot::fill_ticket(SSL* ssl, void* /*self*/) noexcept {
+    if (SSL_session_reused(ssl) == 1)
+        return 1;
+    const std::int64_t end = session_end(SSL_get0_verified_chain(ssl), std::time(nullptr));
+    return keep_end(SSL_get_session(ssl), end) ? 1 : 0;
+}
+
+/// A session that is over begins again by a whole handshake, in which the client has to show a
+/// certificate of now.
 SSL_TICKET_RETURN snapshot::accept_ticket(SSL* /*ssl*/, SSL_SESSION* session,
                                           const unsigned char* /*name*/, std::size_t /*size*/,
                                           SSL_TICKET_STATUS status, void* /*self*/) noexcept {
     const bool good = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
-    const X509* const peer = good ? SSL_SESSION_get0_peer(session) : nullptr;
-    if (!good || (peer != nullptr && X509_cmp_current_time(X509_get0_notAfter(peer)) <= 0))
+    if (!good || std::time(nullptr) >= kept_end(session).value_or(0))
         return SSL_TICKET_RETURN_IGNORE_RENEW;
     return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }

@@ -62,6 +62,7 @@ private:
     static int staple(SSL* ssl, void* self) noexcept;
     static int prepare_ticket(SSL* ssl, unsigned char* name, unsigned char* iv,
                               EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int seal) noexcept;
+    static int fill_ticket(SSL* ssl, void* self) noexcept;
     static SSL_TICKET_RETURN accept_ticket(SSL* ssl, SSL_SESSION* session,
                                            const unsigned char* name, std::size_t size,
                                            SSL_TICKET_STATUS status, void* self) noexcept;

@@ -261,42 +261,6 @@ TEST_CASE("close_notify in a handshake is a failure") {
     }
 }
 
-TEST_CASE("a session is not resumed beyond the certificate of its client") {
-    server_options options = sample_server();
-    options.client_ca = made("ca.pem");
-    client_options how = sample_client();
-    for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
-        for (const bool tickets : {true, false}) {
-            for (const bool ended : {false, true}) {
-                CAPTURE(version, tickets, ended);
-                options.tickets = tickets;
-                how.certificate = made_pair(ended ? "ended" : "ann");
-                ticket_keys keys;
-                keys.load({});
-                const auto server_side = std::make_shared<const snapshot>(options, keys);
-                const auto client_side = std::make_shared<const snapshot>(how);
-                std::unique_ptr<SSL_SESSION, freed_by<&SSL_SESSION_free>> before;
-                for (const bool again : {false, true}) {
-                    engine server(server_side);
-                    engine client(client_side, "b.test");
-                    SSL* const ssl = const_cast<SSL*>(client.ssl()); // NOLINT
-                    REQUIRE(SSL_set_max_proto_version(ssl, version) == 1);
-                    X509_VERIFY_PARAM_set_flags(
-                        SSL_get0_param(const_cast<SSL*>(server.ssl())), // NOLINT: it was in date
-                        X509_V_FLAG_NO_CHECK_TIME);
-                    if (again)
-                        REQUIRE(SSL_set_session(ssl, before.get()) == 1);
-                    agree(server, client);
-                    CHECK((SSL_session_reused(ssl) == 1) == (again && tickets && !ended));
-                    before.reset(SSL_get1_session(ssl));
-                    std::string last;
-                    client.close(last); // or it counts as broken
-                }
-            }
-        }
-    }
-}
-
 TEST_CASE("clients are told the names of a client CA once each, if they go into a handshake") {
     server_options options = sample_server();
     client_options how = sample_client();

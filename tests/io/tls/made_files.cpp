@@ -50,6 +50,11 @@ printf '%s\n' [ca] default_ca=d [d] database=dated new_certs_dir=. rand_serial=y
 dated ended -startdate 20000101000000Z -enddate 20010101000000Z
 dated to_come -startdate 29990101000000Z -enddate 30000101000000Z
 dated ending -days 3
+dated soon -enddate $(date -u -d +1hour +%Y%m%d%H%M%SZ)
+echo basicConstraints=critical,CA:true > ca.ext
+dated ended_ca -startdate 20000101000000Z -enddate 20010101000000Z -extfile ca.ext
+make below_ended /CN=below_ended "$ec" -CA ended_ca.pem -CAkey ended_ca.key
+cat below_ended.pem ended_ca.pem > below_ended.chain
 cat a.pem ca.pem > chain.pem
 for name in a a_rsa; do
     serial=$(openssl x509 -in $name.pem -noout -serial | cut -d= -f2)

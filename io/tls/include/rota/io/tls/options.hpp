@@ -29,14 +29,16 @@ struct server_options {
     /// are offered together.
     std::vector<certificate_files> certificates{};
     /// PEM: clients have to present a certificate that leads to one of these, whether it is a root
-    /// or not; a session is resumed until the certificate ends. Empty: none is asked for.
+    /// or not; a session is resumed until the first certificate of that chain ends. Empty: none
+    /// is asked for.
     std::string client_ca{};
     /// Protocols in order of preference (ALPN, RFC 7301); a client that offers only others is
     /// refused. Empty: whatever it offers is ignored.
     std::vector<std::string> alpn{};
     version least = version::tls1_2;
     /// Resume sessions by tickets (RFC 5077, RFC 8446 section 4.6.1); their keys change every hour,
-    /// and a ticket is good for an hour.
+    /// and a ticket is good for an hour. Each resumed session brings the ticket of the next; a day
+    /// behind the whole handshake there is another.
     bool tickets = true;
     /// Instead of keys of its own: a file of 80 random bytes for each key, the first of which
     /// seals, all of which open. Machines that share it resume each other's sessions.
