@@ -2,6 +2,7 @@
 
 // What OpenSSL's objects need to be members and locals.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,11 @@ using ssl_ptr = std::unique_ptr<SSL, freed_by<&SSL_free>>;
 
 /// What the calling thread's first error says; there is none left afterwards.
 [[nodiscard]] std::string take_error(std::string_view otherwise);
+
+/// Seconds since 1970.
+[[nodiscard]] std::int64_t unix_time(const ASN1_TIME* from, std::int64_t otherwise);
+/// Of seconds since 1970, for the log.
+[[nodiscard]] std::string date_of(std::int64_t seconds);
 
 /// Throws std::runtime_error, "what: why", unless `done`.
 void require(bool done, std::string_view what);

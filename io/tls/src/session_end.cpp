@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <ctime>
 
 namespace rota::io::tls {
 namespace {
@@ -15,9 +13,8 @@ constexpr std::size_t bytes_of_end = 8; // the first is the highest, as machines
 std::int64_t session_end(const STACK_OF(X509) * chain, std::int64_t now) {
     std::int64_t end = now + session_seconds_max;
     for (int i = 0; i < sk_X509_num(chain); ++i) { // -1 of none
-        std::tm when{};
         const ASN1_TIME* const last = X509_get0_notAfter(sk_X509_value(chain, i));
-        end = std::min<std::int64_t>(end, ASN1_TIME_to_tm(last, &when) == 1 ? ::timegm(&when) : 0);
+        end = std::min(end, unix_time(last, 0));
     }
     return end;
 }

@@ -1,11 +1,9 @@
 #include "certificate.hpp"
 
 #include <string>
-#include <system_error>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
-#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "io/logged.hpp"
@@ -54,47 +52,6 @@ TEST_CASE("facts of a certificate, and its pin") {
     CHECK(facts.issuer == "CN=authority");
     CHECK(pin_of(*all.front()).size() == 51);
     CHECK(pin_of(*all.front()) != pin_of(*read_certificates(made("b.pem")).front()));
-}
-
-TEST_CASE("a response that is not about the certificate is no staple, and the log says so") {
-    certificate_files files = made_pair("a");
-    const auto staple = [&](const std::string& path, const std::string& warning) {
-        files.ocsp = path;
-        const logged lines;
-        std::string found = read_key_pair(files).ocsp;
-        if (warning.empty())
-            CHECK(lines.text().empty());
-        else
-            CHECK_THAT(lines.text(), ContainsSubstring(path + ": " + warning));
-        return found;
-    };
-    CHECK(staple(made("a.ocsp"), "") == read_file(made("a.ocsp")));
-    CHECK(staple(made("a_and_rsa.ocsp"), "") == read_file(made("a_and_rsa.ocsp")));
-    CHECK(
-        staple(made("a_rsa.ocsp"), "says nothing of the certificate in " + made("a.pem")).empty());
-    CHECK(staple(made("none.ocsp"), "no such file").empty());
-    CHECK(staple(made("a.pem"), "no OCSP response (DER)").empty());
-    CHECK(staple(written("empty.ocsp", ""), "no OCSP response (DER)").empty());
-    const std::string good = read_file(made("a.ocsp"));
-    CHECK(staple(written("longer.ocsp", good + "junk"), "no OCSP response (DER)").empty());
-    // Its times: producedAt, thisUpdate, nextUpdate.
-    const auto dated = [&good](int which, const std::string& year) {
-        std::string der = good;
-        std::size_t at = 0;
-        for (int i = 0; i <= which; ++i)
-            at = der.find("\x18\x0f", at) + 2;
-        return der.replace(at, 4, year);
-    };
-    CHECK_FALSE(
-        staple(written("to_come.ocsp", dated(1, "2999")), "not valid before 2999-").empty());
-    CHECK(read_key_pair(files).ocsp_from > 32'000'000'000);
-    CHECK(staple(written("over.ocsp", dated(2, "2001")), "out of date since 2001-").empty());
-    // tryLater (RFC 6960 section 4.2.1)
-    CHECK(staple(written("later.ocsp", "\x30\x03\x0a\x01\x03"), "the OCSP response says").empty());
-    files.ocsp = "/proc/self/mem"; // which is there, and cannot be read: EIO
-    CHECK_THROWS_AS(read_key_pair(files), std::system_error);
-    files = {made("chain.pem"), made("a.key")};
-    CHECK(staple(made("a.ocsp"), "") == read_file(made("a.ocsp")));
 }
 
 TEST_CASE("a certificate that is not good now, or not for long, is told of") {
