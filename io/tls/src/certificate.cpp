@@ -30,14 +30,10 @@ namespace {
 /// No file of ours is so large.
 constexpr std::size_t file_bytes_max = 4'194'304;
 
-[[noreturn]] void fail(const std::string& path, const std::string& why) {
-    throw unusable_file(path + ": " + why);
-}
-
 [[noreturn]] void fail(const std::string& path, int error) {
     for (const int of_file : {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, ENXIO}) {
         if (error == of_file)
-            fail(path, std::generic_category().message(error));
+            refuse_file(path, std::generic_category().message(error));
     }
     throw std::system_error(error, std::generic_category(), path);
 }
@@ -59,6 +55,19 @@ std::size_t certificates_in(std::string_view text) {
     return count;
 }
 
+/// Whether its key was not decoded when it was read, but can be now: there was no memory then,
+/// which OpenSSL does not tell.
+bool has_lost_key(const X509& certificate) {
+    if (X509_get0_pubkey(&certificate) != nullptr)
+        return false;
+    unsigned char* der = nullptr;
+    const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(&certificate), &der);
+    const unsigned char* at = der;
+    const key_ptr again(size > 0 ? d2i_PUBKEY(nullptr, &at, size) : nullptr);
+    OPENSSL_free(der);
+    return again != nullptr;
+}
+
 /// Where a file asks for a password there is none.
 int no_password(char* /*into*/, int /*size*/, int /*rw*/, void* asked) {
     *static_cast<bool*>(asked) = true;
@@ -69,12 +78,12 @@ key_ptr read_key(const std::string& path) {
     const std::string text = read_file(path);
     const bio_ptr bio = bio_over(text);
     bool asked = false;
-    ERR_clear_error();
     key_ptr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, &no_password, &asked));
     if (asked)
-        fail(path, "the key is encrypted, and there is nobody to ask for its password");
-    if (key == nullptr)
-        fail(path, "no private key in it (PEM): " + take_error("unknown format"));
+        refuse_file(path, "the key is encrypted, and there is nobody to ask for its password");
+    if (key == nullptr) { // maybe for want of memory: not all of OpenSSL's decoders tell
+        throw std::runtime_error(path + ": no private key in it (PEM): " + take_reason(path));
+    }
     return key;
 }
 
@@ -150,7 +159,13 @@ void warn_of_dates(const X509& certificate, const std::string& path) {
 
 } // namespace
 
+void refuse_file(const std::string& path, const std::string& why) {
+    require_memory(path);
+    throw unusable_file(path + ": " + why);
+}
+
 std::string read_file(const std::string& path) {
+    ERR_clear_error(); // what is there afterwards is about this file
     // Not to wait for a writer if it is a pipe (man 2 open).
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     const std::unique_ptr<std::FILE, freed_by<&std::fclose>> file(fd < 0 ? nullptr
@@ -162,14 +177,16 @@ std::string read_file(const std::string& path) {
         fail(path, error);
     }
     struct stat found {};
-    if (::fstat(fd, &found) != 0 || !S_ISREG(found.st_mode))
-        fail(path, "no regular file");
+    if (::fstat(fd, &found) != 0)
+        fail(path, errno);
+    if (!S_ISREG(found.st_mode))
+        refuse_file(path, "no regular file");
     std::string text;
     std::array<char, 16'384> piece; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
     while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
         text.append(piece.data(), got);
         if (text.size() > file_bytes_max)
-            fail(path, "too large");
+            refuse_file(path, "too large");
     }
     if (std::ferror(file.get()) != 0)
         fail(path, errno);
@@ -180,29 +197,29 @@ std::vector<certificate_ptr> read_certificates(const std::string& path) {
     const std::string text = read_file(path);
     const bio_ptr bio = bio_over(text);
     std::vector<certificate_ptr> found;
-    ERR_clear_error();
     while (X509* const each = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr))
         found.emplace_back(each);
     const unsigned long why = ERR_peek_last_error();
     const bool at_end =
         ERR_GET_LIB(why) == ERR_LIB_PEM && ERR_GET_REASON(why) == PEM_R_NO_START_LINE;
-    if (found.empty() && at_end && certificates_in(text) == 0) {
-        ERR_clear_error();
-        fail(path, "no certificate in it (PEM)");
-    }
+    if (found.empty() && at_end && certificates_in(text) == 0)
+        refuse_file(path, "no certificate in it (PEM)");
     if (!at_end)
-        fail(path, "a certificate in it is broken: " + take_error("unknown format"));
-    ERR_clear_error();
+        refuse_file(path, "a certificate in it is broken: " + take_reason(path));
     // One that is passed over would be missed by clients only.
     if (const std::size_t there = certificates_in(text); found.size() != there) {
-        fail(path, std::to_string(found.size()) + " of its " + std::to_string(there) +
-                       " certificates can be read: each has to begin a line, with BEGIN "
-                       "CERTIFICATE");
+        refuse_file(path, std::to_string(found.size()) + " of its " + std::to_string(there) +
+                              " certificates can be read: each has to begin a line, with BEGIN "
+                              "CERTIFICATE");
     }
     // Reading a certificate's extensions fills them in: here, and not on the workers that share it.
-    for (const certificate_ptr& each : found)
-        (void)X509_check_purpose(each.get(), -1, 0); // what is wrong with one, a handshake tells
-    ERR_clear_error();
+    // What is wrong with one, a handshake tells.
+    for (const certificate_ptr& each : found) {
+        (void)X509_check_purpose(each.get(), -1, 0);
+        if (has_lost_key(*each))
+            fail(path, ENOMEM);
+    }
+    require_memory(path);
     return found;
 }
 
@@ -211,12 +228,11 @@ key_pair read_key_pair(const certificate_files& from) {
     pair.chain = read_certificates(from.certificate);
     pair.key = read_key(from.key);
     const X509& own = *pair.chain.front();
-    if (X509_check_private_key(&own, pair.key.get()) != 1) {
-        ERR_clear_error();
-        fail(from.key, "not the key of the first certificate in " + from.certificate);
-    }
+    if (X509_check_private_key(&own, pair.key.get()) != 1)
+        refuse_file(from.key, "not the key of the first certificate in " + from.certificate);
     pair.names = names_of(own);
     pair.other_names = other_names_of(own);
+    require_memory(from.certificate); // or names may be missing
     if (!from.ocsp.empty())
         add_staple(pair, from);
     warn_of_dates(own, from.certificate);

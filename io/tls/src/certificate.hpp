@@ -20,6 +20,10 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/// Throws unusable_file, "path: why"; std::system_error (ENOMEM) if OpenSSL's errors say that it
+/// was memory that was lacking.
+[[noreturn]] void refuse_file(const std::string& path, const std::string& why);
+
 /// Throws unusable_file; std::system_error, "FILE: why" as well, where the file may be good and the
 /// system lacks something (descriptors, memory) or cannot read it now.
 [[nodiscard]] std::string read_file(const std::string& path);

@@ -1,18 +1,57 @@
 #include "openssl.hpp"
 
 #include <array>
+#include <cerrno>
 #include <ctime>
 #include <stdexcept>
+#include <system_error>
 
 #include <openssl/err.h>
 
 namespace rota::io::tls {
 
-std::string take_error(std::string_view otherwise) {
-    const unsigned long first = ERR_peek_error();
-    ERR_clear_error();
-    const char* const text = first != 0 ? ERR_reason_error_string(first) : nullptr;
+namespace {
+
+struct errors {
+    unsigned long first = 0;
+    bool no_memory = false;
+};
+
+errors take_errors() noexcept {
+    errors all;
+    while (const unsigned long each = ERR_get_error()) {
+        if (all.first == 0)
+            all.first = each;
+        all.no_memory = all.no_memory || ERR_GET_REASON(each) == ERR_R_MALLOC_FAILURE;
+    }
+    return all;
+}
+
+std::string reason_text(unsigned long error, std::string_view otherwise) {
+    const char* const text = error != 0 ? ERR_reason_error_string(error) : nullptr;
     return text != nullptr ? text : std::string(otherwise);
+}
+
+[[noreturn]] void fail_for_memory(const std::string& of) {
+    throw std::system_error(ENOMEM, std::generic_category(), of);
+}
+
+} // namespace
+
+std::string take_error(std::string_view otherwise) {
+    return reason_text(take_errors().first, otherwise);
+}
+
+std::string take_reason(const std::string& of) {
+    const errors all = take_errors();
+    if (all.no_memory || all.first == 0)
+        fail_for_memory(of);
+    return reason_text(all.first, "unknown format");
+}
+
+void require_memory(const std::string& of) {
+    if (take_errors().no_memory)
+        fail_for_memory(of);
 }
 
 std::int64_t unix_time(const ASN1_TIME* from, std::int64_t otherwise) {

@@ -34,6 +34,12 @@ using ssl_ptr = std::unique_ptr<SSL, freed_by<&SSL_free>>;
 /// What the calling thread's first error says; there is none left afterwards.
 [[nodiscard]] std::string take_error(std::string_view otherwise);
 
+/// As take_error(), for what is wrong with what `of` names. Throws std::system_error (ENOMEM) if it
+/// is memory that was lacking: as one of the errors says, or as there is none, for want of it.
+[[nodiscard]] std::string take_reason(const std::string& of);
+/// Throws as take_reason() does if one of the errors says so; there is none left afterwards.
+void require_memory(const std::string& of);
+
 /// Seconds since 1970.
 [[nodiscard]] std::int64_t unix_time(const ASN1_TIME* from, std::int64_t otherwise);
 /// Of seconds since 1970, for the log.

@@ -19,10 +19,6 @@
 namespace rota::io::tls {
 namespace {
 
-[[noreturn]] void unusable(const std::string& path, const std::string& why) {
-    throw unusable_file(path + ": " + why);
-}
-
 /// Whether an answer is about `certificate`: by the serial number and the name of the issuer, whose
 /// own certificate need not be at hand.
 bool is_about(const OCSP_SINGLERESP& answer, const X509& certificate) {
@@ -53,11 +49,12 @@ void take_response(key_pair& to, const certificate_files& from, std::string der)
         d2i_OCSP_RESPONSE(nullptr, &at, static_cast<long>(der.size())));
     if (response == nullptr ||
         at != reinterpret_cast<const unsigned char*>(der.data()) + der.size())
-        unusable(from.ocsp, "no OCSP response (DER)");
+        refuse_file(from.ocsp, "no OCSP response (DER)");
     const std::unique_ptr<OCSP_BASICRESP, freed_by<&OCSP_BASICRESP_free>> basic(
         OCSP_response_get1_basic(response.get()));
     if (basic == nullptr)
-        unusable(from.ocsp, "the OCSP response says that something went wrong, and nothing else");
+        refuse_file(from.ocsp,
+                    "the OCSP response says that something went wrong, and nothing else");
     for (int i = 0; i < OCSP_resp_count(basic.get()); ++i) {
         OCSP_SINGLERESP* const single = OCSP_resp_get0(basic.get(), i);
         if (!is_about(*single, certificate))
@@ -72,21 +69,21 @@ void take_response(key_pair& to, const certificate_files& from, std::string der)
         to.ocsp_from = begin - skew;
         to.ocsp_until = unix_time(next, limits::max());
         if (now >= to.ocsp_until)
-            unusable(from.ocsp, "out of date since " + date_of(to.ocsp_until));
+            refuse_file(from.ocsp, "out of date since " + date_of(to.ocsp_until));
         if (now < to.ocsp_from)
             log::warn("{}: not valid before {}; nothing is stapled until then", from.ocsp,
                       date_of(begin));
         to.ocsp = std::move(der);
         return;
     }
-    unusable(from.ocsp, "says nothing of the certificate in " + from.certificate);
+    refuse_file(from.ocsp, "says nothing of the certificate in " + from.certificate);
 }
 
 } // namespace
 
 void add_staple(key_pair& to, const certificate_files& from) {
     std::error_code unknown;
-    if (!std::filesystem::exists(from.ocsp, unknown)) {
+    if (!std::filesystem::exists(from.ocsp, unknown) && !unknown) {
         log::info("{}: no such file, so nothing is stapled", from.ocsp);
         return;
     }

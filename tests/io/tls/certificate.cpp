@@ -1,6 +1,10 @@
 #include "certificate.hpp"
 
+#include <cstdlib>
+#include <stdexcept>
 #include <string>
+
+#include <openssl/crypto.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
@@ -13,6 +17,65 @@ using namespace rota::io::tls;
 using namespace rota::io::tls::test;
 using Catch::Matchers::ContainsSubstring;
 using rota::io::test::logged;
+
+namespace {
+
+/// Of OpenSSL's allocations.
+struct shortage {
+    int before = 0; // so many are made
+    int of = 0;     // so many then fail
+    int failed = 0;
+    bool takes_this() noexcept {
+        if (of == 0 || before-- > 0)
+            return false;
+        before = 0;
+        --of;
+        ++failed;
+        return true;
+    }
+};
+thread_local shortage lacking;
+
+void* allocate(std::size_t size, const char* /*file*/, int /*line*/) {
+    return lacking.takes_this() ? nullptr : std::malloc(size); // NOLINT
+}
+void* allocate_again(void* old, std::size_t size, const char* /*file*/, int /*line*/) {
+    return lacking.takes_this() ? nullptr : std::realloc(old, size); // NOLINT
+}
+void release(void* block, const char* /*file*/, int /*line*/) { std::free(block); } // NOLINT
+
+// OpenSSL takes them until it has allocated something.
+const bool taken = CRYPTO_set_mem_functions(&allocate, &allocate_again, &release) == 1;
+
+} // namespace
+
+TEST_CASE("no file is out of order because memory is lacking") {
+    REQUIRE(taken);
+    const certificate_files files{made("chain.pem"), made("a.key")};
+    const key_pair good = read_key_pair(files);
+    for (const int of : {1, 3, 1'000'000}) {
+        for (int before = 0; before >= 0; before += 11) {
+            CAPTURE(of, before);
+            const logged lines;
+            std::string wrong;
+            lacking = {before, of};
+            try {
+                const key_pair pair = read_key_pair(files);
+                lacking.of = 0;
+                CHECK(pair.chain.size() == good.chain.size());
+                CHECK(pair.names == good.names);
+                CHECK(pair.other_names == good.other_names);
+            } catch (const unusable_file& e) {
+                wrong = e.what();
+            } catch (const std::runtime_error&) { // it is read again later
+            }
+            CHECK(wrong + lines.text() == "");
+            if (lacking.failed == 0)
+                break;
+            lacking = {};
+        }
+    }
+}
 
 TEST_CASE("a pair is read with its chain and its names") {
     const key_pair pair = read_key_pair({made("chain.pem"), made("a.key")});
