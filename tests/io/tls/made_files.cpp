@@ -56,7 +56,7 @@ dated ended_ca -startdate 20000101000000Z -enddate 20010101000000Z -extfile ca.e
 make below_ended /CN=below_ended "$ec" -CA ended_ca.pem -CAkey ended_ca.key
 cat below_ended.pem ended_ca.pem > below_ended.chain
 cat a.pem ca.pem > chain.pem
-for name in a a_rsa; do
+for name in a a_rsa leaf; do
     serial=$(openssl x509 -in $name.pem -noout -serial | cut -d= -f2)
     printf 'V\t491231235959Z\t\t%s\tunknown\t/CN=%s\n' "$serial" "$name" >> index
 done
@@ -64,11 +64,28 @@ respond() { # NAME -cert FILE...
     name=$1
     shift
     openssl ocsp -index index -CA ca.pem -rsigner ca.pem -rkey ca.key -issuer ca.pem \
-        -respout $name.ocsp -ndays 7 "$@"
+        -respout $name.ocsp $fresh "$@"
 }
+fresh="-ndays 7"
 respond a -cert a.pem
 respond a_rsa -cert a_rsa.pem
 respond a_and_rsa -sha256 -cert a_rsa.pem -cert a.pem
+fresh=
+respond no_end -cert a.pem
+fresh="-ndays 7"
+make same_name /CN=authority "$ec"
+respond same_name -CA same_name.pem -rsigner same_name.pem -rkey same_name.key \
+    -issuer same_name.pem -cert a.pem
+respond by_stranger -rsigner stranger.pem -rkey stranger.key -cert a.pem
+respond by_sibling -rsigner ann.pem -rkey ann.key -cert a.pem
+make delegate /CN=delegate "$ec" $by -addext extendedKeyUsage=OCSPSigning
+respond by_delegate -rsigner delegate.pem -rkey delegate.key -cert a.pem
+cat leaf.pem middle.pem > leaf.chain
+respond leaf -CA middle.pem -rsigner middle.pem -rkey middle.key -issuer middle.pem -cert leaf.pem
+sed 's/^V\t\([^\t]*\)\t/R\t\1\t260101000000Z/' index > revoked
+respond revoked -index revoked -cert a.pem
+: > nobody
+respond unknown -index nobody -cert a.pem
 openssl ec -in a.key -aes128 -passout pass:secret -out locked.key
 openssl rand 160 > tickets
 )sh";

@@ -15,6 +15,15 @@ using namespace rota::io::tls::test;
 using Catch::Matchers::ContainsSubstring;
 using rota::io::test::logged;
 
+namespace {
+
+/// A pair with its issuer in the file of its certificate, and a response.
+certificate_files chain_and(const std::string& response) {
+    return {made("chain.pem"), made("a.key"), made(response)};
+}
+
+} // namespace
+
 TEST_CASE("a response that is not about the certificate is no staple, and the log says so") {
     certificate_files files = made_pair("a");
     const auto staple = [&](const std::string& path, const std::string& warning) {
@@ -54,4 +63,41 @@ TEST_CASE("a response that is not about the certificate is no staple, and the lo
     CHECK_THROWS_AS(read_key_pair(files), std::system_error);
     files = {made("chain.pem"), made("a.key")};
     CHECK(staple(made("a.ocsp"), "") == read_file(made("a.ocsp")));
+}
+
+TEST_CASE("where the issuer is at hand, a response has to be signed by it or for it") {
+    for (const certificate_files& files :
+         {chain_and("a.ocsp"), chain_and("a_and_rsa.ocsp"), chain_and("by_delegate.ocsp"),
+          certificate_files{made("leaf.chain"), made("leaf.key"), made("leaf.ocsp")}}) {
+        CAPTURE(files.ocsp);
+        const logged lines;
+        CHECK_FALSE(read_key_pair(files).ocsp.empty());
+        CHECK(lines.text().empty());
+    }
+    for (const char* const wrong : {"by_stranger.ocsp", "by_sibling.ocsp"}) {
+        CAPTURE(wrong);
+        const logged lines;
+        CHECK(read_key_pair(chain_and(wrong)).ocsp.empty());
+        CHECK_THAT(lines.text(), ContainsSubstring(made(wrong) + ": not signed by the issuer of " +
+                                                   made("chain.pem") + ", nor for it"));
+    }
+    const logged lines;
+    CHECK(read_key_pair(chain_and("same_name.ocsp")).ocsp.empty());
+    CHECK_THAT(lines.text(), ContainsSubstring("says nothing of the certificate"));
+}
+
+TEST_CASE("a response that is not good is stapled, and told of") {
+    for (const char* const name : {"revoked", "unknown"}) {
+        const std::string file = std::string(name) + ".ocsp";
+        const logged lines;
+        CHECK_FALSE(read_key_pair(chain_and(file)).ocsp.empty());
+        CHECK_THAT(lines.text(), ContainsSubstring(made(file) + ": says that the certificate in " +
+                                                   made("chain.pem") + " is " + name));
+    }
+}
+
+TEST_CASE("a response without an end is fresh for a week") {
+    const key_pair pair = read_key_pair(chain_and("no_end.ocsp"));
+    CHECK_FALSE(pair.ocsp.empty());
+    CHECK(pair.ocsp_until == pair.ocsp_from + 300 + 604'800); // of skew
 }

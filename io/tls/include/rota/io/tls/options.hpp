@@ -14,7 +14,8 @@ struct certificate_files {
     std::string key;         ///< PEM, not encrypted
     /// DER: an OCSP response to staple (RFC 6066 section 8), kept fresh by something else. One that
     /// is out of date is not sent, nor is one that is not valid yet until it is; one that is not
-    /// there, broken, or about another certificate is not either, and the log says so. Empty: none.
+    /// there, broken, or about another certificate is not either, and the log says so. Its
+    /// signature is looked at if the issuer's certificate is among those between. Empty: none.
     std::string ocsp{};
 };
 
