@@ -80,8 +80,12 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     ask_for(what.locked_id, sql::lock_id);
     ask_for(what.read_id, sql::find_job);
     if (!what.takers.empty()) {
-        send(sql::lock_to_take,
-             [&](postgres_values& v) { v.add(what.takers).add(needs.take_bytes_max); });
+        const auto takers = static_cast<std::ptrdiff_t>(what.takers.size());
+        if (std::ranges::count(what.takers, 1) == takers)
+            send(sql::lock_first, [&](postgres_values& v) { v.add(what.takers.size()); });
+        else
+            send(sql::lock_to_take,
+                 [&](postgres_values& v) { v.add(what.takers).add(needs.take_bytes_max); });
         take_jobs();
     }
     if (what.list)

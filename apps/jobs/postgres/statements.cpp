@@ -168,6 +168,12 @@ const prepared lock_dead_named{"lock_dead_named",
                                "SELECT " JOB KEY_ONLY " FROM rota_jobs j" DEAD_NAMED(
                                    "j") " AND " IN_QUEUE " ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared find_holders_named{"find_holders_named", HOLDERS(DEAD_NAMED("d"), "$3::bigint")};
+// For takers that want one each, which any may be given.
+const prepared lock_first{
+    "lock_first", "SELECT " JOB TEXTS " FROM rota_jobs j "
+                  "WHERE j.queue = (SELECT number FROM rota_queues WHERE name = $1::text AND "
+                  "paused = 0) AND j.state = 0 ORDER BY j.rank, j.id LIMIT $2::bigint "
+                  "FOR UPDATE OF j SKIP LOCKED"};
 // For takers that want up to $2 each, whose payloads may add up to $3 each: no more is locked than
 // they are given, since others pass over what is. Sizes never change, so they are looked at before:
 // so many jobs that as many of the largest would fit, too. Others may have the first ones in hand:
@@ -407,7 +413,7 @@ std::span<const sql::prepared* const> sql::statements() noexcept {
         &next_due_job,   &lock_dead,        &find_holders,   &lock_dead_named, &find_holders_named,
         &find_digest,    &find_dead_digest, &lock_counts_of, &count_slice,     &lock_slice,
         &count_tokens,   &hold_keys,        &free_keys,      &find_digests,    &count_duplicates,
-        &lock_keys_of};
+        &lock_keys_of,   &lock_first};
     return all;
 }
 

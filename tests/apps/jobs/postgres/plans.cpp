@@ -67,6 +67,7 @@ const std::map<std::string_view, use> uses{
     {"lock_counts_of", {"'queue-0', 100", 200, 1'000}},
     {"count_slice", {"'queue-0', 100", 130}}, // and 16 shards of counts
     {"lock_slice", {"'queue-0', 100", 110, 1'000}},
+    {"lock_first", {"'queue-0', 10", 80}},
     {"lock_to_take", {"'queue-0', '{4,6}', 1000000", 80}},
     {"find_job", {"'queue-0', 900"}},
     {"list_jobs", {"'queue-0', 0, 9, 1000, 11, 1000000", 80}},
