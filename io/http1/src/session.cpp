@@ -161,6 +161,9 @@ task<void> session::serve() {
             break;
         }
         if (!answer_at_once()) {
+            // What has been answered does not wait for a handler, nor is it cut with one.
+            if (!wire_.try_send())
+                co_await wire_.send();
             const exchange_end how = co_await responder_.answer();
             then = after(how);
         }

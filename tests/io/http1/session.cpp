@@ -127,13 +127,29 @@ TEST_CASE("pipelined requests are answered in order and together") {
         answers += plain_answer + text_answer("hello " + std::to_string(i));
     }
     CHECK(s.exchange(requests) == answers);
-    CHECK(s.stream().writes() == 1);
+    const std::size_t writes = s.stream().writes();
+    CHECK(s.exchange(get_plain + get_plain + get_plain) ==
+          plain_answer + plain_answer + plain_answer);
+    CHECK(s.stream().writes() == writes + 1);
+}
 
-    // A slow handler holds back what comes behind it, and what was answered before it does not wait
-    // for it... to end.
-    CHECK(s.exchange(get_plain + get_with("/slow") + get_plain).empty());
+TEST_CASE("a handler that waits holds back what comes behind it, and no answer before it") {
+    session_driver s(usual_routes());
+    CHECK(s.exchange(get_plain + get_with("/slow") + get_with("/slow") + get_plain) ==
+          plain_answer);
     s.advance(1s);
-    CHECK(s.receive() == plain_answer + text_answer("slow a") + plain_answer);
+    CHECK(s.receive() == text_answer("slow a"));
+    s.advance(1s);
+    CHECK(s.receive() == text_answer("slow a") + plain_answer);
+
+    s.stream().send(get_plain + get_with("/slow"));
+    s.stream().set_room(10);
+    s.scheduler().run();
+    CHECK(s.metrics().requests_in_flight == 0); // there is no room for what is before it
+    CHECK(s.receive() == plain_answer);
+    CHECK(s.metrics().requests_in_flight == 1);
+    s.advance(1s);
+    CHECK(s.receive() == text_answer("slow a"));
 }
 
 TEST_CASE("errors of handlers") {

@@ -209,6 +209,29 @@ TEST_CASE("a drain that takes too long cancels") {
     CHECK((end == "<end>" || end == "<error>"));
 }
 
+TEST_CASE("what is answered before the deadline of a drain arrives, though one behind it is cut") {
+    const layout how = each_layout();
+    CAPTURE(how);
+    router routes;
+    routes.get("/plain", [] { return response::text("plain"); })
+        .get("/for-ever", [](request&) -> task<response> {
+            co_await sleep_for(1h);
+            co_return response::text("never");
+        });
+    io::context ctx(two_workers(how));
+    server_options options;
+    options.drain_timeout = 50ms;
+    running s(ctx, std::move(routes), std::move(options));
+    const client c(s.address());
+    c.send(get("/plain") + get("/for-ever"));
+    while ((*s).metrics().requests_in_flight == 0)
+        std::this_thread::yield();
+    s.drain_and_join();
+    const std::string answers = c.read_all();
+    CHECK(answers.starts_with("HTTP/1.1 200 OK\r\n"));
+    CHECK(answers.find("\r\n\r\nplain<") != std::string::npos);
+}
+
 TEST_CASE("rests forget neither how long a client has been idle nor its empty lines") {
     const bool until_late = GENERATE(true, false);
     CAPTURE(until_late);

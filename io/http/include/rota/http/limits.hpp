@@ -89,7 +89,7 @@ struct server_limits {
     /// behind any answer; then its stream is reset.
     milliseconds linger_timeout{5'000};
     std::uint64_t linger_bytes_max = 67'108'864;
-    /// Answers to pipelined requests are gathered up to here before they are handed to the stream.
+    /// Answers to pipelined requests are gathered up to here, or up to a handler that may wait.
     std::size_t output_batch_bytes = 32'768;
 
     http2_limits http2{};
