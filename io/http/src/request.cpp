@@ -93,7 +93,8 @@ std::optional<std::string_view> request::cookie(std::string_view name) const noe
 }
 
 bool request::offers_upgrade(std::string_view protocol) const noexcept {
-    return version_minor() >= 1 && fields::list_has(headers(), "Connection", "upgrade") &&
+    return version_minor() >= 1 && method() != method::head &&
+           fields::list_has(headers(), "Connection", "upgrade") &&
            fields::list_has(headers(), "Upgrade", protocol);
 }
 

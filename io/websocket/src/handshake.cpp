@@ -139,9 +139,7 @@ std::string accept_of(std::string_view key) {
 
 std::variant<agreement, response> shake_hands(const request& asked,
                                               const websocket_options& options) {
-    if (asked.method() == method::head) // as GET without an offer (RFC 9110 section 9.3.2)
-        return refuse_other(asked);
-    if (asked.method() != method::get)
+    if (asked.method() != method::get && asked.method() != method::head)
         return response(405).header("Allow", "GET");
     if (auto refusal = refuse_fields(asked))
         return std::move(*refusal);

@@ -169,6 +169,15 @@ TEST_CASE("a client that did not ask for it is told what it should have") {
     CHECK(answer("Connection: UPGRADE\r\nUpgrade: Echo\r\n").starts_with("HTTP/1.1 101 "));
 }
 
+TEST_CASE("HEAD asks for no other protocol, whatever it offers") {
+    session_driver s(upgrade_routes());
+    const std::string told = s.exchange(request_line("HEAD /echo"));
+    CHECK(told.starts_with("HTTP/1.1 426 Upgrade Required\r\n"));
+    CHECK(told.find("\r\nUpgrade: echo\r\n") != std::string::npos);
+    CHECK(told.ends_with("\r\n\r\n"));
+    CHECK(s.exchange(request_line("GET /echo") + "x\n") == std::string(switched) + "x\n");
+}
+
 TEST_CASE("a connection that was not given away goes on with what came behind") {
     session_driver s(upgrade_routes());
     const std::string next = "GET /plain HTTP/1.1\r\nHost: a\r\n\r\n";

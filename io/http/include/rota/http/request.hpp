@@ -207,7 +207,8 @@ public:
     }
 
     /// Whether the client asks to go on in this protocol (Upgrade, RFC 9110 section 7.8), and may:
-    /// then response::upgrade() does it. Names compare without regard to case.
+    /// then response::upgrade() does it. HEAD may not: it is for what GET would say of the resource
+    /// (section 9.3.2). Names compare without regard to case.
     [[nodiscard]] bool offers_upgrade(std::string_view protocol) const noexcept;
 
     /// Where the client is, as the listener writes it: "192.0.2.1:4711", "[2001:db8::1]:4711",
