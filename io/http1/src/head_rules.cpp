@@ -67,14 +67,12 @@ bool ends_in_quotes(std::string_view text) noexcept {
 check_result read_transfer_encoding(std::string_view value, findings& found) {
     constexpr parse_error malformed{400, "malformed Transfer-Encoding"};
     found.transfer_encoding = true;
-    bool any = false;
     while (!value.empty()) {
         const std::string_view coding = fields::next_part(value, ',');
         if (coding.empty())
             continue; // RFC 9110 section 5.6.1.2
         if (ends_in_quotes(coding))
             return malformed;
-        any = true;
         // Parameters follow the name behind a ';'; no coding that is known here has any.
         const std::string_view name = syntax::trim(coding.substr(0, coding.find(';')));
         if (!syntax::is_token(name))
@@ -89,8 +87,6 @@ check_result read_transfer_encoding(std::string_view value, findings& found) {
             found.unknown_coding = true;
         }
     }
-    if (!any)
-        return malformed;
     return std::nullopt;
 }
 

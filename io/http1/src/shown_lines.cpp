@@ -21,9 +21,9 @@ void show_length(char* value, std::size_t size) noexcept {
         value[--size] = ' ';
 }
 
-/// Leaves one comma between two elements that are not empty, and no other. Of an element itself it
-/// says nothing: the rules read what was sent.
-void show_codings(char* value, std::size_t size) noexcept {
+/// Leaves one comma between two elements that are not empty, and no other; false if there are none.
+/// Of an element itself it says nothing: the rules read what was sent.
+bool show_codings(char* value, std::size_t size) noexcept {
     char* comma = nullptr;  // the last one that was left
     bool something = false; // behind it
     for (char* at = value; at != value + size; ++at) {
@@ -40,6 +40,7 @@ void show_codings(char* value, std::size_t size) noexcept {
     }
     if (comma != nullptr && !something)
         *comma = ' ';
+    return comma != nullptr || something;
 }
 
 /// Reads a chunk line from its beginning to its end.
@@ -112,7 +113,8 @@ private:
 
 bool shown_differently(std::string_view line) noexcept {
     const bool has_tab = line.find('\t') != std::string_view::npos;
-    if (!has_tab && line.find(',') == std::string_view::npos)
+    const bool is_blank = line.ends_with(":\r\n") || line.ends_with(" \r\n");
+    if (!has_tab && !is_blank && line.find(',') == std::string_view::npos)
         return false; // nearly every line; looking for two characters is cheaper than for a name
     return (has_tab && is_field(line, length_name)) || is_field(line, coding_name);
 }
@@ -125,7 +127,10 @@ void show_field(char* line, std::size_t size) noexcept {
     const std::size_t name = is_field(text, length_name) ? length_name.size() : coding_name.size();
     char* const value = line + name + 1;
     const auto value_size = end - name - 1;
-    name == length_name.size() ? show_length(value, value_size) : show_codings(value, value_size);
+    if (name == length_name.size())
+        show_length(value, value_size);
+    else if (!show_codings(value, value_size))
+        *line = '-';
 }
 
 bool show_chunk_line(std::string_view content, std::string& shown) {

@@ -12,9 +12,10 @@ namespace rota::http {
 
 /// Whether llhttp is to be shown something else for this line of a head: tabs behind a
 /// Content-Length, tabs or empty elements in a Transfer-Encoding (RFC 9110 sections 5.6.1 and
-/// 5.6.3).
+/// 5.6.3), or one without any element, which adds nothing to the others (section 5.3).
 [[nodiscard]] bool shown_differently(std::string_view line) noexcept;
-/// Writes that over the line, in the same length: every element stays where it is.
+/// Writes that over the line, in the same length: every element stays where it is. A
+/// Transfer-Encoding without any becomes a field that says nothing.
 void show_field(char* line, std::size_t size) noexcept;
 
 /// What llhttp is shown for a chunk line, without its CRLF: the same without the white space around

@@ -68,7 +68,14 @@ TEST_CASE("framing that two servers could read in two ways") {
         {400, post + "Transfer-Encoding: , chunked\r\nTransfer-Encoding: ,chunked" + end},
         {400, post + "Transfer-Encoding: ," + end},
         {400, post + "Transfer-Encoding: , \t ," + end},
-        {400, post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: ," + end},
+        {400, post + "Transfer-Encoding: ,\r\nTransfer-Encoding:" + end},
+        {400, post + "Transfer-Encoding:\r\nContent-Length: 5" + hello},
+        {400, post + "Content-Length: 5\r\nTransfer-Encoding:" + hello},
+        {400, post + "Content-Length: 5\r\nTransfer-Encoding: \t" + hello},
+        {400, "POST / HTTP/1.0\r\nContent-Length: 5\r\nTransfer-Encoding: ," + hello},
+        {400, post + "Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\nContent-Length: 5" + end},
+        {400,
+         post + "Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\nTransfer-Encoding: a" + end},
         {400, post + "Transfer-Encoding: ,chunked, identity" + end},
         {400, post + "Transfer-Encoding: ,chunked;q=1" + end},
         {400, post + "Transfer-Encoding: chun\tked" + end},
@@ -91,7 +98,6 @@ TEST_CASE("framing that two servers could read in two ways") {
          "POST / HTTP/1.2\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked" + end},
         {400, post + "Transfer-Encoding: chunked;q=1" + end},
         {400, post + "Transfer-Encoding:" + end},
-        {400, post + "Transfer-Encoding: chunked\r\nTransfer-Encoding:" + end},
         {400, post + "Transfer-Encoding: \"chunked\"" + end},
         {400, post +
                   "Transfer-Encoding: \x0b"
@@ -113,6 +119,25 @@ TEST_CASE("framing that two servers could read in two ways") {
         {400, post + "Transfer-Encoding: a;b=\", chunked\"" + end},
         {400, post + "Transfer-Encoding: a;b=\"\r\nTransfer-Encoding: \", chunked" + end},
     });
+}
+
+TEST_CASE("Transfer-Encoding in several lines is one list, whose elements may be empty") {
+    const std::string one = "Transfer-Encoding: chunked\r\n";
+    for (const char* const none :
+         {"Transfer-Encoding:\r\n", "transfer-encoding: \r\n", "Transfer-Encoding:\t\r\n",
+          "Transfer-Encoding: , ,\r\n", "Transfer-Encoding:\r\nTransfer-Encoding:,\r\n"}) {
+        for (const std::string& fields : {one + none, none + one, none + one + none}) {
+            const std::string bytes =
+                post + fields + "A: b\r\n\r\n2\r\nhi\r\n0\r\n\r\n" + host + "\r\n";
+            CAPTURE(bytes);
+            const auto seen = test::run(bytes);
+            CHECK(seen.status == 0);
+            CHECK(seen.text.find(" chunked") != std::string::npos);
+            CHECK(seen.text.find("[A|b]\nhi\nend\nGET / ") != std::string::npos);
+            CHECK(test::run(test::byte_by_byte(bytes)).text == seen.text);
+            CHECK(test::run({bytes}, {}, true).text == seen.text);
+        }
+    }
 }
 
 TEST_CASE("Expect is a list, whose elements may be empty") {
