@@ -127,8 +127,6 @@ task<void> session::serve() {
                 continue;
             }
             const bool idle = !parser_.started();
-            if (idle)
-                head_since_.reset(); // what had begun was an empty line
             if (idle && requests_ > 0 && control_.rests != nullptr && may_rest()) {
                 io::resting_client with{*control_.client, since_ + limits_.idle_timeout,
                                         memo_of(rest_from_here())};
@@ -204,8 +202,11 @@ parse_event session::next_head() {
             spent_ = true;
             return parse_event::need_more;
         }
+        const std::size_t empty_lines = parser_.empty_lines();
         const auto [event, consumed] = parser_.feed(bytes);
         if (event == parse_event::need_more) {
+            if (parser_.empty_lines() != empty_lines)
+                head_since_.reset(); // what had begun was one
             wire_.consume(consumed);
             continue;
         }

@@ -296,6 +296,19 @@ TEST_CASE("an empty line in two pieces is not the beginning of a head") {
     CHECK(slow.exchange("G").empty());
     slow.advance(9'999ms); // nor has the head lost any
     CHECK(slow.exchange("ET /plain HTTP/1.1\r\nHost: a\r\n\r\n") == plain_answer);
+
+    CHECK(slow.exchange("\r").empty());
+    slow.advance(9s);
+    CHECK(slow.exchange("\nG").empty());
+    slow.advance(9'999ms); // nor if it begins in one piece with the end of the line
+    CHECK(slow.exchange("ET /plain HTTP/1.1\r\nHost: a\r\n\r\n") == plain_answer);
+    CHECK(slow.exchange("\r\n\r").empty());
+    slow.advance(9s);
+    CHECK(slow.exchange("\nG").empty());
+    slow.advance(9'999ms);
+    CHECK(slow.exchange("E").empty());
+    slow.advance(1ms);
+    CHECK(slow.receive().starts_with("HTTP/1.1 408 "));
 }
 
 TEST_CASE("a client that ends in the middle of a head") {
