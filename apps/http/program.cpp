@@ -131,7 +131,7 @@ rota::http::server_options program::server_options(const settings& from) const {
         options.listen.push_back(rota::io::endpoint::unix_path(from.unix_path));
     add_tls(options, from);
     options.http2 = !from.no_http2;
-    add_proxy_protocol(options, from);
+    add_proxies(options, from);
     options.max_connections = possible_connections(from.max_connections);
     options.drain_timeout = from.drain_timeout;
     rota::http::server_limits& limits = options.limits;

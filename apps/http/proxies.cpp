@@ -15,7 +15,8 @@ void trust_proxies(rota::http::router& to, const settings& from) {
         {.from = rota::io::network_list(from.proxies.trusted), .fields = from.proxies.fields}));
 }
 
-void add_proxy_protocol(rota::http::server_options& to, const settings& from) {
+void add_proxies(rota::http::server_options& to, const settings& from) {
+    to.trusted_gateways = rota::io::network_list(from.proxies.trusted);
     if (!from.proxies.protocol)
         return;
     static const std::vector<std::string> this_machine{"127.0.0.0/8", "::1", "unix"};

@@ -11,8 +11,8 @@ namespace rota_http {
 /// middleware.
 void trust_proxies(rota::http::router& to, const settings& from);
 
-/// The PROXY protocol, where `from` has it: of trusted proxies, or of whatever is on this machine
-/// if there are none.
-void add_proxy_protocol(rota::http::server_options& to, const settings& from);
+/// Requests for https in clear, of trusted proxies; the PROXY protocol, where `from` has it: of
+/// these, or of whatever is on this machine if there are none.
+void add_proxies(rota::http::server_options& to, const settings& from);
 
 } // namespace rota_http

@@ -114,9 +114,10 @@ private:
     [[nodiscard]] bool refuses() const noexcept {
         return control_.refusing != nullptr && control_.refusing->load(std::memory_order_relaxed);
     }
+    [[nodiscard]] bool is_of_gateway() const;
     /// RFC 9110 section 7.4.
     [[nodiscard]] bool is_misdirected() const {
-        return (head().of_https && control_.tls == nullptr) ||
+        return (head().of_https && control_.tls == nullptr && !is_of_gateway()) ||
                (control_.misdirected && control_.misdirected(head().text(head().host)));
     }
     void append_small(const response& answer);

@@ -5,6 +5,7 @@
 
 #include <rota/http/detail/rest_memo.hpp>
 #include <rota/io/connection.hpp>
+#include <rota/io/network.hpp>
 
 #include "session.hpp"
 
@@ -66,6 +67,12 @@ std::string_view session::peer() const noexcept {
         }
     }
     return *peer_;
+}
+
+/// Whether it comes from who may have ended TLS for its client.
+bool session::is_of_gateway() const {
+    return control_.gateways != nullptr && control_.client != nullptr &&
+           control_.gateways->contains(control_.client->peer());
 }
 
 } // namespace rota::http

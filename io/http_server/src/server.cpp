@@ -49,7 +49,8 @@ struct session_shared {
     session_shared(router&& served, server_options& options)
         : routes(std::move(served)), limits(sensible(options.limits)),
           hooks(std::move(options.hooks)), proxies(std::move(options.proxy_protocol)),
-          http2(options.http2 && has_http2()), metrics(&routes) {
+          gateways(std::move(options.trusted_gateways)), http2(options.http2 && has_http2()),
+          metrics(&routes) {
         if (!hooks.on_error) {
             hooks.on_error = [](std::string_view message) {
                 std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
@@ -78,6 +79,7 @@ struct session_shared {
     const server_limits limits;
     session_hooks hooks;
     const io::network_list proxies; // that speak the PROXY protocol
+    const io::network_list gateways;
     const bool http2;
     server_metrics metrics;
     std::atomic<bool> refusing{false};
@@ -96,6 +98,7 @@ session_control control_of(session_shared& self, session_rest* rest) {
     control.metrics = &self.metrics;
     control.hooks = &self.hooks;
     control.refusing = &self.refusing;
+    control.gateways = &self.gateways;
     control.rest = rest;
     return control;
 }

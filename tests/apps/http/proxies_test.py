@@ -141,6 +141,14 @@ def test_fields_of_trusted_proxies(program):
               ("192.0.2.2", 200))
 
 
+def test_https_in_clear_is_for_trusted_proxies(program):
+    secured = GET.replace(b"/plaintext", b"https://localhost/plaintext")
+    for network, line in (("127.0.0.0/8", b"HTTP/1.1 200 OK"),
+                          ("10.0.0.0/8", b"HTTP/1.1 421 Misdirected Request")):
+        with RotaHttp(program, "--trusted-proxy", network) as server:
+            equal(ask(server, secured), line)
+
+
 def test_the_guard_sees_both_hosts(program):
     with trusting(program, "--allowed-host", "queue.example") as server:
         for host, said, status in (("localhost", "queue.example", 200),

@@ -110,6 +110,31 @@ TEST_CASE("others are not believed, and served as they are") {
     CHECK(liar.read_all().starts_with("HTTP/1.1 400 Bad Request\r\n"));
 }
 
+TEST_CASE("a request for https comes in clear from trusted gateways only, over HTTP/1.1") {
+    const layout how = each_layout();
+    CAPTURE(how);
+    const std::string secured =
+        "GET https://localhost/peer HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const auto answer = [&](const char* network, bool after_another) {
+        io::context ctx(two_workers(how));
+        server_options options;
+        options.trusted_gateways = io::network_list({network});
+        running s(ctx, says_peer(), std::move(options));
+        const client c(s.address());
+        if (after_another) {
+            c.send(get("/peer") + get("/slow"));
+            (void)c.read_just_to("HTTP/1.1 200 ");
+        }
+        c.send(secured);
+        const std::string all = c.read_all();
+        return all.substr(all.rfind("HTTP/1.1 "));
+    };
+    for (const bool after_another : {false, true}) {
+        CHECK(answer("127.0.0.0/8", after_another).starts_with("HTTP/1.1 200 "));
+        CHECK(answer("192.0.2.0/24", after_another).starts_with("HTTP/1.1 421 "));
+    }
+}
+
 TEST_CASE("a drain does not wait for the header of a silent proxy") {
     io::context ctx(two_workers());
     server_options options = from_loopback();

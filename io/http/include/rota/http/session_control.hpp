@@ -15,6 +15,7 @@
 
 namespace rota::io {
 class connection;
+class network_list;
 class rest_place;
 namespace tls {
 class stream;
@@ -51,6 +52,8 @@ struct session_control {
     /// one. `client` is what the stream is then. A client that rests is counted by that place.
     const io::rest_place* rests = nullptr;
     io::connection* client = nullptr;
+    /// HTTP/1.1 only. Set: where `client` may be for a target of https to be served in clear.
+    const io::network_list* gateways = nullptr;
     /// What the stream is, if it is TLS; what requests say.
     const io::tls::stream* tls = nullptr;
     /// Of TLS: whether a request for this host belongs on another connection (421, RFC 9110 section

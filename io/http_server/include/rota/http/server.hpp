@@ -55,6 +55,11 @@ struct server_options {
     /// connection of theirs without one is closed, as is one that has none within
     /// limits.header_timeout. Others are served as they are. Connections of proxies do not rest.
     io::network_list proxy_protocol{};
+
+    /// Proxies in these networks end TLS for clients: a target of https that comes from them in
+    /// clear is served. From others it is a 421 over HTTP/1.1 (RFC 9110 section 7.4). Usually the
+    /// networks of http::trusted_proxies().
+    io::network_list trusted_gateways{};
 };
 
 /// Whether this build speaks HTTP/2: the Meson feature http2, by nghttp2.
