@@ -113,7 +113,7 @@ check_result parse_target(std::string_view target, request_head& head, bool& pla
     for (const char c : target) {
         if (c == ' ')
             return malformed;
-        if (c == '#')
+        if (c == '#' || static_cast<unsigned char>(c) >= 0x80)
             return bad_target;
     }
     if (head.method == method::connect)

@@ -86,6 +86,9 @@ TEST_CASE("malformed request targets") {
         {400, "GET /%4 HTTP/1.1\r\nHost: a" + end},
         {400, "GET /%4g HTTP/1.1\r\nHost: a" + end},
         {404, "GET /%00 HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /\xc3\xbc%00 HTTP/1.1\r\nHost: a" + end},
+        {400, "GET /%00?\xc3\xbc HTTP/1.1\r\nHost: a" + end},
+        {400, "GET http://a/%00\xc3\xbc HTTP/1.1\r\nHost: a" + end},
         {400, "GET ftp://a/ HTTP/1.1\r\nHost: a" + end},
         {400, "GET http:///x HTTP/1.1\r\nHost: a" + end},
         {400, "GET http://:80/x HTTP/1.1\r\nHost: a" + end},
@@ -94,6 +97,15 @@ TEST_CASE("malformed request targets") {
         {400, "GET http:/a HTTP/1.1\r\nHost: a" + end},
         {400, "GET http://a/ HTTP/1.1" + end}, // an absolute target does not excuse a missing Host
     });
+}
+
+TEST_CASE("what is in no target is told before what is wrong with its escapes") {
+    for (const char* const target : {"/\xff", "/\xff%zz", "/%zz\xff", "/%00?\xff"}) {
+        CAPTURE(target);
+        const auto seen = test::run("GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n");
+        CHECK(seen.status == 400);
+        CHECK(seen.reason == std::string_view("malformed request target"));
+    }
 }
 
 TEST_CASE("hosts are names or addresses, with or without a port") {
