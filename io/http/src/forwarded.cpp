@@ -1,7 +1,10 @@
 #include <rota/http/forwarded.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <set>
+#include <system_error>
 
 #include <rota/http/detail/syntax.hpp>
 #include <rota/http/fields.hpp>
@@ -20,9 +23,10 @@ bool is_hidden_name(std::string_view text) noexcept {
 }
 
 bool is_port(std::string_view text) noexcept {
-    const bool number =
-        !text.empty() && text.size() <= 5 && std::ranges::all_of(text, syntax::is_digit);
-    return number || is_hidden_name(text);
+    std::uint16_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool all_read = error == std::errc{} && end == text.data() + text.size();
+    return (all_read && text.size() <= 5) || is_hidden_name(text);
 }
 
 /// A quoted string that ends where the text ends, or a token.
