@@ -1,14 +1,18 @@
 #include "console.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/random.h>
 
 #include <rota/http/conditional.hpp>
 #include <rota/http/error.hpp>
@@ -51,7 +55,7 @@ struct console_file {
 };
 
 constexpr literal css = "text/css; charset=utf-8";
-constexpr literal html = "text/html; charset=utf-8";
+constexpr std::string_view html = "text/html; charset=utf-8";
 constexpr literal script = "text/javascript; charset=utf-8";
 constexpr literal svg = "image/svg+xml";
 
@@ -73,7 +77,6 @@ std::vector<console_file> all_files() {
         {"events.js", script, console::events_js_bytes},
         {"figures.js", script, console::figures_js_bytes},
         {"icon.svg", svg, console::icon_svg_bytes},
-        {"index.html", html, console::index_html_bytes},
         {"jobs.js", script, console::jobs_js_bytes},
         {"main.js", script, console::main_js_bytes},
         {"queue_list.js", script, console::queue_list_js_bytes},
@@ -89,18 +92,19 @@ std::vector<console_file> all_files() {
     return all;
 }
 
-/// Nothing but the page's own files, and requests to its own server.
+/// Nothing but the page's own files, and requests to its own server. No script: the page adds its
+/// own.
 constexpr std::string_view policy =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
 
-response with_policy(response answer) {
-    answer.header("Content-Security-Policy", policy).header("X-Content-Type-Options", "nosniff");
-    answer.header("Referrer-Policy", "no-referrer");
+response with_policy(response answer, std::string_view scripts = {}) {
+    answer.header("Content-Security-Policy", std::string(policy).append(scripts));
+    answer.header("X-Content-Type-Options", "nosniff").header("Referrer-Policy", "no-referrer");
     return answer;
 }
 
-/// The whole of a file, or what the preconditions of the request make of it.
+/// The whole, or what the preconditions of the request make of it. Without a tag nobody keeps it.
 response conditional(response whole, const std::string& etag, const request& req) {
     const auto what = check_preconditions(req.method(), req.headers(),
                                           {.tag = rota::http::entity_tag::parse(etag)});
@@ -112,24 +116,47 @@ response conditional(response whole, const std::string& etag, const request& req
         instead.stands_for({.content_type = std::string(type), .length = whole.body().size()});
         whole = std::move(instead);
     }
+    if (what != precondition::failed && !etag.empty())
+        whole.header("ETag", etag);
     if (what != precondition::failed)
-        whole.header("ETag", etag).header("Cache-Control", "no-cache");
-    return with_policy(std::move(whole));
+        whole.header("Cache-Control", etag.empty() ? "no-store" : "no-cache");
+    return whole;
 }
 
 response serve(const console_file& file, const request& req) {
-    return conditional(response::fixed(file.content, file.type), file.etag, req);
+    return with_policy(conditional(response::fixed(file.content, file.type), file.etag, req));
 }
 
-/// The page as it says that HTTP/2 brought it, with a validator of its own.
-response serve_by_http2(const console_file& file, const request& req) {
-    static constexpr std::string_view said = ">HTTP/1.1<";
-    std::string text(file.content.text);
-    const std::size_t at = text.find(said);
-    if (at != std::string::npos)
-        text.replace(at, said.size(), ">HTTP/2<");
-    const std::string etag = file.etag.substr(0, file.etag.size() - 1) + "-2\"";
-    return conditional(response::with_body(std::move(text), file.type.text), etag, req);
+/// What nobody can know before it has been sent.
+std::string make_nonce() {
+    std::array<std::uint64_t, 2> bits{};
+    while (::getrandom(bits.data(), sizeof bits, 0) != sizeof bits) {
+        if (errno != EINTR)
+            throw std::system_error(errno, std::system_category(), "getrandom");
+    }
+    return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
+}
+
+void replace(std::string& in, std::string_view from, std::string_view by) {
+    if (const std::size_t at = in.find(from); at != std::string::npos)
+        in.replace(at, from.size(), by);
+}
+
+/// The page, as it says which HTTP brought it. Its script, and what that imports, are known by a
+/// nonce: by their origin so would be whatever else the server has or makes up, as the files of
+/// --files; and where they are is for a proxy to say.
+response serve_page(const request& req, int status) {
+    const std::string nonce = make_nonce();
+    std::string text(literal(console::index_html_bytes).text);
+    replace(text, "<script ", fmt::format("<script nonce=\"{}\" ", nonce));
+    if (req.version_major() == 2)
+        replace(text, ">HTTP/1.1<", ">HTTP/2<");
+    response page = response::with_body(std::move(text), html).status(status);
+    if (status == 200)
+        page = conditional(std::move(page), {}, req);
+    else
+        page.header("Cache-Control", "no-store");
+    return with_policy(std::move(page), fmt::format("; script-src 'nonce-{}'", nonce));
 }
 
 using console_files = std::vector<console_file>;
@@ -154,20 +181,13 @@ struct guarded_files {
     /// The page; also as the content of a 401, so that it can ask for a token.
     [[nodiscard]] response page(const request& req) const {
         const auto refused = by->check(req);
-        if (!refused) {
-            const console_file& page = find(all, "index.html");
-            return req.version_major() == 2 ? serve_by_http2(page, req) : serve(page, req);
-        }
+        if (!refused)
+            return serve_page(req, 200);
         if (refused->status != 401)
             return guard::answer(*refused, {});
         error_page shown;
-        if (is_navigation(req)) {
-            shown = [this](int status, std::string_view) {
-                response asking = response::fixed(find(all, "index.html").content, html);
-                asking.header("Cache-Control", "no-store").status(status);
-                return with_policy(std::move(asking));
-            };
-        }
+        if (is_navigation(req))
+            shown = [&req](int status, std::string_view) { return serve_page(req, status); };
         response answer = guard::answer(*refused, shown);
         answer.header("Vary", "Accept");
         return answer;

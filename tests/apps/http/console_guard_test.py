@@ -8,6 +8,7 @@ usage: console_guard_test.py <rota-http> [options of rota-http...]
 import contextlib
 import http.server
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -49,6 +50,21 @@ STATUSES = """
 const ask = (method, path) => fetch(path, {method}).then((answer) => answer.status);
 return Promise.all([ask("GET", "/"), ask("GET", "/console/main.js"), ask("GET", "/v1/queues"),
                     ask("GET", "/debug/tasks"), ask("POST", "/v1/queues/q/purge")]);
+"""
+
+
+# Whether a script that markup has brought into the page would come from these places.
+LOADS = """
+const load = (src, type) => new Promise((done) => {
+  const script = document.createElement("script");
+  Object.assign(script, {src, type});
+  script.addEventListener("load", () => done("loaded"));
+  script.addEventListener("error", () => done("refused"));
+  document.body.append(script);
+});
+const [...places] = arguments;
+return Promise.all(places.flatMap((src) => [load(src, ""), load(src, "module")]))
+  .then((results) => [results, window.hit ?? null]);
 """
 
 
@@ -99,6 +115,19 @@ def test_a_rebound_name_reads_nothing(chromium, program, options):
         chromium.open(f"http://{EVIL}:{server.port}/#queue=q")
         chromium.wait_text("#state-text", "^live$")
         equal(chromium.run(STATUSES), [200] * 5)
+
+
+def test_no_script_but_the_consoles_own_runs_there(chromium, program, options):
+    with tempfile.TemporaryDirectory(prefix="rota-test-") as folder, another_server() as port:
+        (Path(folder) / "own.js").write_text("window.hit = 'a file';")
+        with RotaHttp(program, *options, "--files", folder) as server:
+            chromium.open(f"http://127.0.0.1:{server.port}/")
+            chromium.wait_text("#state-text", "^live$")
+            places = ["/hello/1;window.hit='hello';function%20Hello(){}%2F%2F", "/files/own.js",
+                      f"http://127.0.0.1:{port}/x.js", "data:,window.hit=2"]
+            results, hit = chromium.run(LOADS, *places)
+            equal((results, hit), (["refused"] * 2 * len(places), None))
+            chromium.log()  # each was told there
 
 
 def enter(chromium, token):

@@ -27,11 +27,14 @@ def test_front_page(server):
 
 def test_console_files(server):
     page = server.get("/")
-    for directive in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"):
+    nonce = re.fullmatch(r".*; script-src 'nonce-([0-9a-f]{32})'",
+                         page.headers["Content-Security-Policy"])[1]
+    for directive in ("default-src 'none'", "frame-ancestors 'none'"):
         check(directive in page.headers["Content-Security-Policy"], page.headers)
+    equal(page.headers["Cache-Control"], "no-store")
     check(b"<style" not in page.body and b"style=" not in page.body, "styles are a file")
     equal(re.findall(rb"<script[^>]*>", page.body),
-          [b'<script type="module" src="console/main.js">'])
+          [f'<script nonce="{nonce}" type="module" src="console/main.js">'.encode()])
     equal(re.findall(rb"https?://(?!www.w3.org)", page.body), [])
     todo, seen = ["main.js", "console.css", "icon.svg"], {}
     types = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
@@ -42,6 +45,7 @@ def test_console_files(server):
         equal((answer.status, answer.headers["Content-Type"]), (200, types[name.split(".")[1]]))
         equal(answer.headers["X-Content-Type-Options"], "nosniff")
         equal(answer.headers["Cache-Control"], "no-cache")
+        check("script-src" not in answer.headers["Content-Security-Policy"], answer.headers)
         modules = re.findall(r'from "\./([^"]+)"', answer.body.decode())
         todo += [module for module in modules if module not in seen]
     equal(len({answer.headers["ETag"] for answer in seen.values()}), len(seen))
@@ -52,17 +56,19 @@ def test_console_files(server):
     equal(server.get("/console/../plaintext").status, 404)
     equal(server.request("POST", "/").status, 405)
     head = server.request("HEAD", "/")
-    equal((head.status, head.body, head.headers["ETag"]), (200, b"", page.headers["ETag"]))
+    equal((head.status, head.body), (200, b""))
     equal(head.headers["Content-Length"], str(len(page.body)))
+    check(nonce not in head.headers["Content-Security-Policy"], "a nonce is of one answer")
 
 
 def test_console_files_that_are_known(server):
-    etag = server.get("/").headers["ETag"]
+    path = "/console/main.js"
+    etag = server.get(path).headers["ETag"]
     for field in (etag, f'"x", W/{etag}', "*", f'"a,b" ,{etag}'):
-        answer = server.get("/", headers={"If-None-Match": field})
+        answer = server.get(path, headers={"If-None-Match": field})
         equal((answer.status, answer.body, answer.headers["ETag"]), (304, b"", etag), field)
     for field in ('"x"', etag.strip('"'), "", ",,", '"a,b'):
-        equal(server.get("/", headers={"If-None-Match": field}).status, 200, field)
+        equal(server.get(path, headers={"If-None-Match": field}).status, 200, field)
 
 
 def status_of(server, path, *fields):
@@ -74,16 +80,17 @@ def status_of(server, path, *fields):
 
 
 def test_preconditions_of_console_files(server):
-    for path in ("/", "/console/main.js"):
-        etag = server.get(path).headers["ETag"]
-        for status, fields in ((304, ('If-None-Match: "x"', f"If-None-Match: {etag}")),
-                               (200, ('If-None-Match: "x"', 'If-None-Match: "y"')),
-                               (412, ('If-Match: "x"',)),
-                               (412, (f"If-Match: W/{etag}",)),
-                               (412, ('If-Match: "x"', f"If-None-Match: {etag}")),
-                               (200, ('If-Match: "x"', f"If-Match: {etag}")),
-                               (200, ("If-Match: *",)),
-                               (304, ("If-Match: *", "If-None-Match: *"))):
+    of_both = ((200, ('If-None-Match: "x"', 'If-None-Match: "y"')),
+               (412, ('If-Match: "x"',)),
+               (200, ("If-Match: *",)),
+               (304, ("If-Match: *", "If-None-Match: *")))
+    etag = server.get("/console/main.js").headers["ETag"]
+    of_file = ((304, ('If-None-Match: "x"', f"If-None-Match: {etag}")),
+               (412, (f"If-Match: W/{etag}",)),
+               (412, ('If-Match: "x"', f"If-None-Match: {etag}")),
+               (200, ('If-Match: "x"', f"If-Match: {etag}")))
+    for path, all_of_it in (("/", of_both), ("/console/main.js", of_both + of_file)):
+        for status, fields in all_of_it:
             equal(status_of(server, path, *fields), status, (path, fields))
     refused = server.get("/", headers={"If-Match": '"x"'})
     equal((refused.body, refused.headers["Vary"]), (b"Precondition Failed\n", "Accept-Encoding"))
