@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <rota/http/security_headers.hpp>
 #include <rota/io/detail/log.hpp>
 
 #include "codings.hpp"
@@ -105,6 +106,18 @@ rota::http::guard_options guard_options(const settings& from) {
     return options;
 }
 
+/// No answer is taken for another type than it has: what a client has part in, as /hello/{name} and
+/// errors, would be a script of this origin else.
+rota::http::middleware as_it_is_said() {
+    rota::http::security_headers_options only;
+    for (std::string* each :
+         {&only.strict_transport_security, &only.content_security_policy, &only.referrer_policy,
+          &only.permissions_policy, &only.x_frame_options, &only.cross_origin_opener_policy,
+          &only.cross_origin_resource_policy})
+        each->clear();
+    return rota::http::security_headers(only);
+}
+
 struct drain_queues {
     jobs::service* queues;
     void operator()() const noexcept { queues->drain(); }
@@ -155,23 +168,27 @@ rota::http::router program::routes(const settings& from, rota::http::router more
     rota::http::router all = std::move(more);
     trust_proxies(all, from);
     track_requests(all, from);
+    add_measured(all);
+    rota::http::router others;
+    others.use(as_it_is_said());
     if (!from.no_console)
-        add_console(all, by, coded);
+        add_console(others, by, coded);
     add_samples(
-        all, from.max_body, [this] { context_.return_memory(); }, coded);
-    add_events(all, inspected_);
-    add_cookies(all);
-    add_websockets(all, from, [this] { context_.return_memory(); });
+        others, from.max_body, [this] { context_.return_memory(); }, coded);
+    add_events(others, inspected_);
+    add_cookies(others);
+    add_websockets(others, from, [this] { context_.return_memory(); });
 #ifdef ROTA_WITH_CRYPTO
     add_forms(
-        all, from.max_body, [this] { context_.return_memory(); }, coded);
+        others, from.max_body, [this] { context_.return_memory(); }, coded);
 #endif
-    add_files(all, from, coded);
-    add_inspection(all, inspected_);
-    all.mount("/debug", std::move(debug_routes(inspected_).use(guard::around(by))));
-    all.mount("/v1", std::move(jobs::routes(queues_)
-                                   .use(guard::around(by, jobs::describe_failure))
-                                   .use(coded.of_answers(jobs::describe_failure))));
+    add_files(others, from, coded);
+    add_inspection(others, inspected_);
+    others.mount("/debug", std::move(debug_routes(inspected_).use(guard::around(by))));
+    others.mount("/v1", std::move(jobs::routes(queues_)
+                                      .use(guard::around(by, jobs::describe_failure))
+                                      .use(coded.of_answers(jobs::describe_failure))));
+    all.mount("", std::move(others));
     add_alternatives(all, from);
     return all;
 }
