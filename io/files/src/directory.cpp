@@ -20,8 +20,7 @@ int open_at(int directory, const char* path, int flags, std::uint64_t resolve) n
     open_how how{};
     how.flags = static_cast<std::uint64_t>(flags);
     how.resolve = resolve;
-    const long fd = ::syscall(SYS_openat2, directory, path, &how, sizeof how);
-    return fd >= 0 ? static_cast<int>(fd) : -errno;
+    return uninterrupted([&] { return ::syscall(SYS_openat2, directory, path, &how, sizeof how); });
 }
 
 /// The name by which a descriptor's file is opened anew.
@@ -76,7 +75,7 @@ int directory::open(const std::string& path, int flags, effort how) const noexce
             return fd == -EXDEV || fd == -EINVAL ? -EAGAIN : fd;
         if (fd == -EXDEV) // perhaps a link by an absolute path, which may stay inside
             return open_and_look(name, flags);
-        if (fd != -EAGAIN && fd != -EINTR) // a rename went on elsewhere
+        if (fd != -EAGAIN) // a rename went on elsewhere
             return fd;
     }
     return open_and_look(name, flags);
@@ -85,13 +84,14 @@ int directory::open(const std::string& path, int flags, effort how) const noexce
 /// Opens without a look at where it leads, so that nothing happens to what is there; then looks
 /// where that is, and opens that very file.
 int directory::open_and_look(const char* path, int flags) const noexcept {
-    const descriptor there(::openat(fd_.get(), path, O_PATH | O_CLOEXEC));
+    const descriptor there(
+        uninterrupted([&] { return ::openat(fd_.get(), path, O_PATH | O_CLOEXEC); }));
     if (there.get() < 0)
-        return -errno;
+        return there.get();
     if (!is_below(there.get()))
         return -EXDEV;
-    const int fd = ::open(link_of(there.get()).name(), flags);
-    return fd >= 0 ? fd : -errno;
+    const link_of link(there.get());
+    return uninterrupted([&] { return ::open(link.name(), flags); });
 }
 
 bool directory::is_below(int fd) const noexcept {

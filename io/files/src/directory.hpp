@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,18 @@ public:
 private:
     int fd_;
 };
+
+/// What `open` returns, or -errno; it is called again when a signal has interrupted it.
+template <class Open>
+int uninterrupted(const Open& open) noexcept {
+    for (;;) {
+        const auto fd = open();
+        if (fd >= 0)
+            return static_cast<int>(fd);
+        if (errno != EINTR)
+            return -errno;
+    }
+}
 
 /// The directory below which files are served. Any thread.
 class directory {

@@ -51,17 +51,6 @@ bool is_shortage(int error) noexcept {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
 }
 
-/// Why there is no answer: see the errors of open(2).
-http_error refusal_of(int error) {
-    if (is_shortage(error))
-        return {503, "no more files can be opened now"};
-    if (error == EACCES || error == EPERM)
-        return {403, ""};
-    if (error == EIO || error == EOVERFLOW || error == ESTALE)
-        return {500, "the file cannot be read"};
-    return {404, ""};
-}
-
 /// Up to behind the character that begins at `at`.
 std::size_t behind_character(std::string_view text, std::size_t at) noexcept {
     do
@@ -164,6 +153,27 @@ std::int64_t in_ns(std::chrono::steady_clock::time_point at) noexcept {
 }
 
 } // namespace
+
+http_error refusal_of(int error) {
+    if (is_shortage(error))
+        return {503, "no more files can be opened now"};
+    switch (error) {
+    case EACCES:
+    case EPERM:
+        return {403, ""};
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EINVAL: // a name that its file system does not have
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENXIO: // a socket
+    case EXDEV: // it leads out
+        return {404, ""};
+    default: // a mount or a disk is out of order: the file may be there
+        return {500, "the file cannot be read"};
+    }
+}
 
 site::site(const std::string& directory, files_options options)
     : options_(sensible(std::move(options))), types_(options_.types, options_.types_file),
@@ -280,7 +290,7 @@ site::finding site::peek(const std::string& path) const {
     if (there.get() < 0 || ::fstat(there.get(), &found) != 0)
         return {.what = finding::kind::nothing, .error = there.get() < 0 ? -there.get() : errno};
     if (S_ISDIR(found.st_mode))
-        return {.what = finding::kind::directory};
+        return {.what = finding::kind::directory, .error = EISDIR};
     if (S_ISREG(found.st_mode))
         return {.what = finding::kind::unknown};
     return {.what = finding::kind::nothing, .error = ENOENT};

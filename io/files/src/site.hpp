@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <rota/http/error.hpp>
 #include <rota/http/files.hpp>
 #include <rota/http/request.hpp>
 #include <rota/http/response.hpp>
@@ -17,6 +18,9 @@
 #include "site_file.hpp"
 
 namespace rota::http {
+
+/// Why there is no answer, by an error of open(2) or fstat(2).
+[[nodiscard]] http_error refusal_of(int error);
 
 /// What is served of a directory: finds files, and keeps them open. Any thread.
 class site {
@@ -32,7 +36,7 @@ public:
         enum class kind : std::uint8_t { nothing, file, directory, unknown };
         kind what = kind::nothing;
         std::shared_ptr<site_file> file{};
-        int error = 0; ///< errno value, of nothing
+        int error = 0; ///< errno value, of nothing and of a directory
     };
     /// Opens what is there, with what stands beside it. Blocks.
     [[nodiscard]] finding open(const std::string& path);

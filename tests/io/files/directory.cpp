@@ -27,6 +27,17 @@ std::string read_from(const directory& d, const std::string& path) {
     return bytes;
 }
 
+TEST_CASE("an opening that a signal interrupts is tried again") {
+    int calls = 0;
+    const auto open = [&calls](int last) {
+        errno = ++calls < 3 ? EINTR : ENOENT;
+        return calls < 3 ? -1L : long{last};
+    };
+    CHECK(uninterrupted([&] { return open(7); }) == 7);
+    CHECK(calls == 3);
+    CHECK(uninterrupted([&] { return open(-1); }) == -ENOENT);
+}
+
 TEST_CASE("what is below is opened, what leads out is not") {
     const test::tree files;
     files.make_directory("a/b");

@@ -183,6 +183,19 @@ TEST_CASE("what is no regular file is not there") {
     ::close(bound);
 }
 
+TEST_CASE("what cannot be opened is only missing where that is known") {
+    for (const int error : {ENOENT, ENOTDIR, EISDIR, EINVAL, ELOOP, ENAMETOOLONG, ENXIO, EXDEV})
+        CHECK(refusal_of(error).status() == 404);
+    for (const int error : {EACCES, EPERM})
+        CHECK(refusal_of(error).status() == 403);
+    for (const int error : {EMFILE, ENFILE, ENOMEM, ENOBUFS})
+        CHECK(refusal_of(error).status() == 503);
+    // Of a mount, a disk or a quota; and what no call is known to give.
+    for (const int error : {EIO, ESTALE, EOVERFLOW, ENOTCONN, ETIMEDOUT, EHOSTDOWN, EREMOTEIO,
+                            ENODEV, EBADMSG, EUCLEAN, EDQUOT, EINTR, EBADF})
+        CHECK(refusal_of(error).status() == 500);
+}
+
 TEST_CASE("what has been found is confirmed until something takes its place") {
     const test::tree files;
     files.put("a", "one");
