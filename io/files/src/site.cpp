@@ -97,7 +97,8 @@ std::string in_hex(std::uint64_t value) {
 }
 
 /// Differs wherever the bytes may, of settled facts: a change of them is one of the time of the
-/// last change, which nobody can set (man 7 inode).
+/// last change, which nobody can set (man 7 inode). But for stores to a shared mapping: they set
+/// the time at some time before the next msync() (man 2 mmap), those to one page once.
 std::string tag_of(const io::file_facts& facts) {
     constexpr std::uint64_t spread = 0x9e37'79b9'7f4a'7c15;
     return in_hex(facts.size) + '-' + in_hex(static_cast<std::uint64_t>(facts.modified_ns)) + '-' +
