@@ -118,6 +118,35 @@ std::size_t utf8_size(std::string_view text) noexcept {
     return 0;
 }
 
+/// The code point of a character of two or three bytes; 0 of a longer one.
+unsigned code_of(std::string_view character) noexcept {
+    const auto bits = [character](std::size_t i, unsigned mask) {
+        return static_cast<unsigned char>(character[i]) & mask;
+    };
+    if (character.size() == 2)
+        return bits(0, 0x1f) << 6U | bits(1, 0x3f);
+    if (character.size() == 3)
+        return bits(0, 0x0f) << 12U | bits(1, 0x3f) << 6U | bits(2, 0x3f);
+    return 0;
+}
+
+/// Whether it is more than a sign to what shows lines: a control character, an end of a line, a
+/// mark that turns the direction of writing (UAX 9 section 2).
+bool is_obeyed(unsigned code) noexcept {
+    return (code >= 0x80 && code < 0xa0) || code == 0x61c || code == 0x200e || code == 0x200f ||
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+void append_character(std::string& to, std::string_view character) {
+    const unsigned code = code_of(character);
+    if (!is_obeyed(code)) {
+        to += character;
+        return;
+    }
+    append_hex(to, "\\u", static_cast<unsigned char>(code >> 8U));
+    append_hex(to, "", static_cast<unsigned char>(code & 0xffU));
+}
+
 /// A text of JSON (RFC 8259). Bytes that are no UTF-8 are as the characters of Latin-1.
 void append_text(std::string& to, std::string_view text, std::size_t bytes_max) {
     to += '"';
@@ -129,7 +158,7 @@ void append_text(std::string& to, std::string_view text, std::size_t bytes_max) 
             if (size > all.size() - i) // a character is not cut
                 break;
             if (size > 0)
-                to.append(all.substr(i, size));
+                append_character(to, all.substr(i, size));
             else
                 append_hex(to, "\\u00", byte);
             i += size > 0 ? size : 1;

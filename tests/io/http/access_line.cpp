@@ -110,7 +110,14 @@ TEST_CASE("what a client sends is a text of JSON, also if it is no UTF-8") {
     CHECK(agent("\xe0\x80\xaf") == "\\u00e0\\u0080\\u00af");            // the same
     CHECK(agent("\xed\xa0\x80") == "\\u00ed\\u00a0\\u0080");            // a surrogate
     CHECK(agent("\xf4\x90\x80\x80") == "\\u00f4\\u0090\\u0080\\u0080"); // beyond Unicode
-    CHECK(agent("\xf0\x9f\x98") == "\\u00f0\\u009f\\u0098");            // cut off
+    // Line ends, controls and directions of Unicode; what is beside them stays.
+    CHECK(agent("\xc2\x80\xc2\x9f\xc2\xa0") == "\\u0080\\u009f\xc2\xa0");
+    CHECK(agent("\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xa9") == "\xe2\x80\xa7\\u2028\\u2029");
+    CHECK(agent("\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf") == "\\u202a\\u202e\xe2\x80\xaf");
+    CHECK(agent("\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f") == "\xe2\x80\x8d\\u200e\\u200f");
+    CHECK(agent("\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9") == "\xe2\x81\xa5\\u2066\\u2069");
+    CHECK(agent("\xd8\x9c") == "\\u061c");
+    CHECK(agent("\xf0\x9f\x98") == "\\u00f0\\u009f\\u0098"); // cut off
 }
 
 TEST_CASE("long fields are cut, and it is to be seen") {
