@@ -158,6 +158,7 @@ rota::http::server_options program::server_options(const settings& from) const {
     limits.parser.body_bytes_max = std::numeric_limits<std::uint64_t>::max();
     log_requests(options.hooks, from, access_log_);
     options.hooks.on_error = [](std::string_view message) { rota::log::error("{}", message); };
+    options.hooks.on_warning = [](std::string_view message) { rota::log::warn("{}", message); };
     return options;
 }
 

@@ -99,6 +99,18 @@ void report(const std::exception_ptr& error, const request& req,
         error, [&] { return name_of(req); }, hooks);
 }
 
+void report_changed_file(const request& req, const session_hooks* hooks) noexcept {
+    if (hooks == nullptr)
+        return;
+    const auto& told = hooks->on_warning ? hooks->on_warning : hooks->on_error;
+    if (!told)
+        return;
+    try {
+        told("answer to " + name_of(req) + " was cut: its file changed while it was sent");
+    } catch (...) { // as above
+    }
+}
+
 void report_thrown(std::string_view by, const std::exception_ptr& error,
                    const session_hooks* hooks) noexcept {
     if (hooks == nullptr || !hooks->on_error)

@@ -26,6 +26,8 @@ namespace rota::http {
 /// Reports what a handler threw.
 void report(const std::exception_ptr& error, const request& req,
             const session_hooks* hooks) noexcept;
+/// Reports that an answer was cut since its file changed.
+void report_changed_file(const request& req, const session_hooks* hooks) noexcept;
 /// Its method and path, for a report.
 [[nodiscard]] std::string name_of(const request& asked);
 /// Reports what something else of the program's threw: "error page", "on_access".

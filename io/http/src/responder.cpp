@@ -118,11 +118,16 @@ task<exchange_end> responder::answer() {
             const worker_counters::held counted(place_.counters.requests_in_flight);
             done = co_await on_.stream(&*answer);
         }
-        const bool ends = !done.error || done.begun || is_of_stale_file(done.error);
+        const bool changed = done.error && is_of_stale_file(done.error);
+        const bool ends = !done.error || done.begun || changed;
         if (ends)
             account(*answer, done.bytes);
         if (!done.error)
             co_return exchange_end::answered;
+        if (changed && !on_.broken()) {
+            report_changed_file(*request_, place_.hooks);
+            co_return exchange_end::cut;
+        }
         const http_error what = failure_of(done.error);
         if (ends)
             co_return exchange_end::cut;

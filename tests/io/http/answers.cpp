@@ -49,6 +49,22 @@ TEST_CASE("what handlers throw becomes an answer") {
     CHECK(reported.size() == 5);
 }
 
+TEST_CASE("a file that changes is a warning, or an error where nothing takes those") {
+    std::vector<std::string> reported;
+    session_hooks hooks;
+    const request_head head;
+    const request req(head, nullptr);
+    report_changed_file(req, nullptr);
+    report_changed_file(req, &hooks);
+    hooks.on_error = [&reported](std::string_view) { reported.emplace_back("error"); };
+    report_changed_file(req, &hooks);
+    hooks.on_warning = [&reported](std::string_view) { reported.emplace_back("warning"); };
+    report_changed_file(req, &hooks);
+    hooks.on_warning = [](std::string_view) { throw 1; };
+    report_changed_file(req, &hooks);
+    CHECK(reported == std::vector<std::string>{"error", "warning"});
+}
+
 TEST_CASE("a report is one line, whatever was thrown") {
     struct without_text : std::exception {
         [[nodiscard]] const char* what() const noexcept override { return nullptr; }

@@ -150,6 +150,7 @@ class scripted_wire {
 public:
     explicit scripted_wire(router routes) : routes_(std::move(routes)) {
         hooks_.on_error = [this](std::string_view message) { errors.emplace_back(message); };
+        hooks_.on_warning = [this](std::string_view said) { warnings.emplace_back(said); };
         hooks_.on_access = [this](const access_entry& entry) {
             log.push_back(std::string(entry.peer) + ": " + std::string(entry.method) + ' ' +
                           std::string(entry.target) + ' ' + std::to_string(entry.status) + ' ' +
@@ -173,6 +174,7 @@ public:
 
     worker_counters counters;
     std::vector<std::string> errors;
+    std::vector<std::string> warnings;
     std::vector<std::string> log;
 
 private:
@@ -246,6 +248,9 @@ TEST_CASE("a wire that knows nothing of files gets their bytes") {
     scripted_wire wire(std::move(made));
     CHECK(wire.answer(method::get, "/file") == said{"keep", "200", "bytes", "end"});
     CHECK(wire.answer(method::get, "/gone") == said{"keep"}); // of what has changed nothing is told
+    CHECK(wire.errors.empty());
+    CHECK(wire.warnings == std::vector<std::string>{
+                               "answer to GET /gone was cut: its file changed while it was sent"});
 }
 
 TEST_CASE("handlers answer whatever wire they are under") {

@@ -34,6 +34,9 @@ struct session_hooks {
     std::function<void(const access_entry&)> on_access;
     /// Told of what handlers throw, if it is set.
     std::function<void(std::string_view message)> on_error;
+    /// Told of answers that are cut by no fault of their handlers, if it is set; else on_error is:
+    /// of files that change while they are sent.
+    std::function<void(std::string_view message)> on_warning;
 };
 
 } // namespace rota::http
