@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdio>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -45,6 +46,32 @@ std::string_view without_last_dot(std::string_view name) noexcept {
     return name;
 }
 
+/// inet_ntop() has the last 32 bits of some addresses as an IPv4 address.
+std::array<char, INET6_ADDRSTRLEN> shortest(const in6_addr& address) noexcept {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+    const std::string_view all(text.data());
+    if (all.find('.') == std::string_view::npos)
+        return text;
+    const auto word = [&address](std::size_t at) {
+        return static_cast<unsigned>(address.s6_addr[at] << 8 | address.s6_addr[at + 1]);
+    };
+    const std::size_t at = all.rfind(':') + 1;
+    std::snprintf(text.data() + at, text.size() - at, "%x:%x", word(12), word(14));
+    return text;
+}
+
+bool ends_in_number(std::string_view host) noexcept {
+    host = without_last_dot(host);
+    std::string_view last = host.substr(host.rfind('.') + 1);
+    const bool hex = last.starts_with("0x");
+    if (hex)
+        last.remove_prefix(2);
+    return (hex || !last.empty()) && std::ranges::all_of(last, [hex](char c) {
+               return hex ? syntax::hex_value(c) >= 0 : syntax::is_digit(c);
+           });
+}
+
 /// The end of the host: where a colon may follow. An address in brackets has colons of its own.
 std::size_t host_size(std::string_view text) noexcept {
     if (!text.starts_with('['))
@@ -84,6 +111,12 @@ bool same_host(std::string_view a, std::string_view b) noexcept {
 
 bool is_address(std::string_view host) noexcept {
     return parse_ipv4(host).has_value() || parse_ipv6(host).has_value();
+}
+
+bool is_as_browsers_write(std::string_view host) noexcept {
+    const auto v6 = parse_ipv6(host);
+    return v6 ? host.substr(1, host.size() - 2) == shortest(*v6).data()
+              : !ends_in_number(host) || parse_ipv4(host).has_value();
 }
 
 bool is_loopback(std::string_view host) noexcept {

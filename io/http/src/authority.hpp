@@ -24,6 +24,11 @@ struct authority {
 /// no name service can make it mean another machine.
 [[nodiscard]] bool is_address(std::string_view host) noexcept;
 
+/// Whether a host is written as browsers write it (WHATWG URL, host serializing): an IPv6 address
+/// at its shortest and without dots, an IPv4 address as four numbers, which it is if its last label
+/// is a number. Whether a name is in lower case is not looked at.
+[[nodiscard]] bool is_as_browsers_write(std::string_view host) noexcept;
+
 /// Whether a host is an address of this machine for itself: 127.0.0.0/8, [::1], or the former as
 /// [::ffff:127.0.0.1] (RFC 6890).
 [[nodiscard]] bool is_loopback(std::string_view host) noexcept;

@@ -37,6 +37,8 @@ struct cors_state {
           fields(list_of(options.fields)), exposed(list_of(options.exposed)) {
         if (anybody && options.credentials)
             throw std::invalid_argument("cors(): credentials are never for all origins");
+        if (options.credentials && has(options.origins, "null")) // any page can have it, in a frame
+            throw std::invalid_argument("cors(): credentials are never for the origin \"null\"");
         // Then browsers take it for a name.
         if (options.credentials && (has(options.methods, "*") || has(options.exposed, "*")))
             throw std::invalid_argument("cors(): with credentials methods and fields are named");

@@ -180,7 +180,8 @@ bool is_origin(std::string_view text) {
     text.remove_prefix(end + behind_scheme.size());
     const auto where = detail::parse_authority(text);
     // Some characters could stand in a host, but a pattern or a list is what was meant by them.
-    if (!is_scheme(scheme) || !where || std::ranges::any_of(text, is_upper) ||
+    if (!is_scheme(scheme) || scheme == "ws" || scheme == "wss" || !where ||
+        !detail::is_as_browsers_write(where->host) || std::ranges::any_of(text, is_upper) ||
         text.find_first_of("*,") != std::string_view::npos)
         return false;
     if (!where->port)

@@ -80,6 +80,21 @@ TEST_CASE("an address is what no name service is asked for") {
     }
 }
 
+TEST_CASE("a host as browsers write it") {
+    for (const char* host :
+         {"localhost", "a.example.", "1.example", "a.1b", "a.0xg", "127.0.0.1", "[::]", "[::1]",
+          "[2001:db8::1]", "[1:0:2::3]", "[::ffff:7f00:1]", "[::102:304]", "[::ffff:0:102]"}) {
+        CAPTURE(host);
+        CHECK(is_as_browsers_write(host));
+    }
+    for (const char* host : {"127.1", "127.0.0.1.", "127.0.0.01", "0x7f.0.0.1", "2130706433", "a.1",
+                             "a.0x", "a.0xff", "1.2.3.256", "[0:0:0:0:0:0:0:1]",
+                             "[2001:db8:0:0::1]", "[::ffff:127.0.0.1]", "[::1.2.3.4]", "[::01]"}) {
+        CAPTURE(host);
+        CHECK_FALSE(is_as_browsers_write(host));
+    }
+}
+
 TEST_CASE("loopback addresses") {
     for (const char* address :
          {"127.0.0.1", "127.255.255.254", "[::1]", "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]"}) {

@@ -151,6 +151,7 @@ TEST_CASE("what makes no sense is refused") {
                     std::invalid_argument);
     CHECK_THROWS_AS(cors({.origins = {"*"}, .credentials = true}), std::invalid_argument);
     const std::string page = "https://app.example";
+    CHECK_THROWS_AS(cors({.origins = {page, "null"}, .credentials = true}), std::invalid_argument);
     CHECK_THROWS_AS(cors({.origins = {page}, .methods = {"GET", "*"}, .credentials = true}),
                     std::invalid_argument);
     CHECK_THROWS_AS(cors({.origins = {page}, .exposed = {"*"}, .credentials = true}),
@@ -180,7 +181,11 @@ TEST_CASE("what makes no sense is refused") {
                              "1a://b",
                              "https://*.example",
                              "https://a?b",
-                             "https://a,https://b"}) {
+                             "https://a,https://b",
+                             "ws://app.example",
+                             "wss://app.example",
+                             "http://127.1",
+                             "http://[::1.2.3.4]:8080"}) {
         CAPTURE(none);
         CHECK_THROWS_AS(cors({.origins = {none}}), std::invalid_argument);
     }

@@ -36,8 +36,9 @@ struct cors_options {
 /// Access-Control-Allow-Origin of its own, and then has no leave for credentials that was for
 /// another. Of one within another the inner one decides, but the outer one answers preflights.
 ///
-/// Throws std::invalid_argument for credentials with "*" but in `fields`, for what is no origin, if
-/// none is allowed, for a negative max_age, and for what no field can hold.
+/// Throws std::invalid_argument for credentials with "*" but in `fields`, or with the origin
+/// "null", which any page can have, for what is no origin (is_origin()), if none is allowed, for a
+/// negative max_age, and for what no field can hold.
 [[nodiscard]] middleware cors(cors_options options, error_page page = {});
 
 } // namespace rota::http

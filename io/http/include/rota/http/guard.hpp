@@ -81,7 +81,7 @@ private:
 
 /// Whether it is what a browser may say in Origin: "null", or scheme, host and perhaps port, in
 /// lower case, without the port that is the scheme's own, and nothing behind them (RFC 6454
-/// section 6.2). Any thread.
+/// section 6.2); an address at its shortest; not ws and wss, which no page is of. Any thread.
 [[nodiscard]] bool is_origin(std::string_view text);
 
 /// Whether only this machine reaches what listens there: a loopback address or a Unix socket.
