@@ -123,15 +123,16 @@ CLI::Option* add_time(CLI::App& app, const std::string& name, std::chrono::milli
                       const std::string& help, std::chrono::milliseconds least,
                       std::chrono::milliseconds most = duration_max) {
     const auto show = [](std::chrono::milliseconds t) { return to_text(t); };
+    const std::string from = least.count() > 0 ? " from " + to_text(least) : "";
     return add_parsed(app, name, into, parse_duration, show, "TIME", help,
-                      "no time up to " + to_text(most) + ": try 500ms, 10s or 5m", least,
-                      std::optional(most))
+                      "no time" + from + " up to " + to_text(most) + ": try 500ms, 10s or 5m",
+                      least, std::optional(most))
         ->group("Limits");
 }
 
 CLI::Option* add_size(CLI::App& app, const std::string& name, std::uint64_t& into,
                       const std::string& help, const std::string& some, std::uint64_t least = 1) {
-    const std::string from = least > 1 ? " from " + bytes_to_text(least) + " to" : "";
+    const std::string from = least > 0 ? " from " + bytes_to_text(least) + " to" : "";
     return add_parsed(app, name, into, parse_bytes, bytes_to_text, "SIZE", help,
                       "no size" + from + " below 8589934592G: try " + some, least)
         ->group("Limits");
@@ -186,16 +187,20 @@ void add_tls(CLI::App& app, tls_settings& s) {
                                   "is the default"))
         ->type_name("PATH")
         ->expected(1)
-        ->take_all();
+        ->take_all()
+        ->needs(port);
     take_literally(app.add_option("--tls-key", s.keys, "Its key (PEM), as often as --tls-cert"))
         ->type_name("PATH")
         ->expected(1)
-        ->take_all();
+        ->take_all()
+        ->needs(port);
     app.add_option("--tls-client-ca", s.client_ca, "Clients need a certificate by one of these")
-        ->type_name("PATH");
+        ->type_name("PATH")
+        ->needs(port);
     app.add_option("--tls-tickets", s.ticket_keys,
                    "Keys of session tickets, 80 random bytes each; else its own, for an hour")
-        ->type_name("PATH");
+        ->type_name("PATH")
+        ->needs(port);
     add_time(app, "--tls-watch", s.watch,
              "Look so often whether files of HTTPS have changed, and read them again; 0: never",
              std::chrono::milliseconds(0))
@@ -228,8 +233,6 @@ std::string complaint_of(const settings& all) {
         return "each --tls-cert needs its --tls-key";
     if (s.port && s.certificates.empty())
         return "--tls-port needs --tls-cert and --tls-key";
-    if (!s.port && !(s.certificates.empty() && s.client_ca.empty() && s.ticket_keys.empty()))
-        return "certificates are for --tls-port";
     if (all.access_log && all.log_level > spdlog::level::info)
         return "--access-log is at level info, which --log-level leaves out";
     if (is_same_file(all.tracking.log_file, all.port_file))
@@ -438,11 +441,11 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForVersion& e) {
-        out << e.what() << '\n';
-        return 0;
+        out << e.what() << '\n' << std::flush;
+        return out ? 0 : 1;
     } catch (const CLI::Success&) {
-        out << app.help();
-        return 0;
+        out << app.help() << std::flush;
+        return out ? 0 : 1;
     } catch (const CLI::ParseError& e) {
         std::string message = e.what();
         std::ranges::replace(message, '\n', ' ');

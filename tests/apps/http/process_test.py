@@ -241,6 +241,11 @@ def test_help_and_version(program, _):
     version = subprocess.run([program, "--version"], capture_output=True, text=True,
                              timeout=PATIENCE_S, check=True).stdout
     check(version.startswith("rota-http "), version)
+    for option in ("--help", "--version"):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            run = subprocess.run([program, option], stdout=full, stderr=subprocess.PIPE,
+                                 timeout=PATIENCE_S, check=False)
+        equal((run.returncode, run.stderr), (1, b""), option)
 
 
 def test_unix_socket(program, options):

@@ -263,7 +263,7 @@ TEST_CASE("what two options write to is not one file") {
     CHECK_FALSE(other.code);
 }
 
-TEST_CASE("what is wrong with a value is told with the option, and with the largest one") {
+TEST_CASE("what is wrong with a value is told with the option, and with which there are") {
     const auto says = [](const char* option, const char* value, const char* what) {
         const reading r({option, value});
         CAPTURE(r.err);
@@ -274,7 +274,13 @@ TEST_CASE("what is wrong with a value is told with the option, and with the larg
     CHECK(says("--host", "x", "--host: "));
     CHECK(says("--unix", std::string(200, 'x').c_str(), "--unix: "));
     CHECK(says("--stall-limit", "999999h", "is no time up to 8784h"));
-    CHECK(says("--max-body", "99999999999G", "is no size below 8589934592G"));
+    CHECK(says("--max-body", "99999999999G", "is no size from 1 to below 8589934592G"));
+    CHECK(says("--max-body", "0", "is no size from 1 to below"));
+    CHECK(says("--send-rate-min", "-1", "is no size below"));
+    CHECK(says("--header-timeout", "0", "is no time from 1ms up to 8784h"));
+    CHECK(says("--lease", "0", "is no time from 1ms up to 12h"));
+    for (const char* option : {"--tls-cert", "--tls-key", "--tls-client-ca", "--tls-tickets"})
+        CHECK(says(option, "f", (std::string(option) + " requires --tls-port").c_str()));
     CHECK_FALSE(reading({"--stall-limit", "8784h"}).code);
     CHECK_FALSE(reading({"--max-body", "8589934591G"}).code);
 }
