@@ -12,7 +12,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <rota/http/security_headers.hpp>
+#include <rota/http/detail/request_access.hpp>
+#include <rota/http/headers.hpp>
 #include <rota/io/detail/log.hpp>
 
 #include "codings.hpp"
@@ -106,16 +107,14 @@ rota::http::guard_options guard_options(const settings& from) {
     return options;
 }
 
-/// No answer is taken for another type than it has: what a client has part in, as /hello/{name} and
-/// errors, would be a script of this origin else.
-rota::http::middleware as_it_is_said() {
-    rota::http::security_headers_options only;
-    for (std::string* each :
-         {&only.strict_transport_security, &only.content_security_policy, &only.referrer_policy,
-          &only.permissions_policy, &only.x_frame_options, &only.cross_origin_opener_policy,
-          &only.cross_origin_resource_policy})
-        each->clear();
-    return rota::http::security_headers(only);
+/// Gives every answer a field, errors among them, unless it has one of that name by itself.
+rota::http::middleware promising(std::string_view name, std::string_view value) {
+    rota::http::headers made;
+    made.add(name, value);
+    return [line = std::string(made.wire())](rota::http::request& req, rota::http::next proceed) {
+        rota::http::request_access::facts(req).answer_fields += line;
+        return proceed(req);
+    };
 }
 
 struct drain_queues {
@@ -171,7 +170,9 @@ rota::http::router program::routes(const settings& from, rota::http::router more
     track_requests(all, from);
     add_measured(all);
     rota::http::router others;
-    others.use(as_it_is_said());
+    // What clients have part in, as /hello/{name} and errors, would be a script of this origin
+    // else.
+    others.use(promising("X-Content-Type-Options", "nosniff"));
     if (!from.no_console)
         add_console(others, by, coded);
     add_samples(
@@ -185,8 +186,11 @@ rota::http::router program::routes(const settings& from, rota::http::router more
 #endif
     add_files(others, from, coded);
     add_inspection(others, inspected_);
-    others.mount("/debug", std::move(debug_routes(inspected_).use(guard::around(by))));
+    const auto not_kept = [] { return promising("Cache-Control", "no-store"); };
+    others.mount("/debug",
+                 std::move(debug_routes(inspected_).use(not_kept()).use(guard::around(by))));
     others.mount("/v1", std::move(jobs::routes(queues_)
+                                      .use(not_kept())
                                       .use(guard::around(by, jobs::describe_failure))
                                       .use(coded.of_answers(jobs::describe_failure))));
     all.mount("", std::move(others));

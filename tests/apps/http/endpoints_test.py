@@ -107,6 +107,13 @@ def test_what_clients_have_part_in_is_taken_for_nothing_else(server):
         equal(answer.headers.get("X-Content-Type-Options"), "nosniff", path)
 
 
+def test_what_is_of_now_is_not_kept(server):
+    for path in ("/v1/queues", "/v1/none", "/v1/openapi.json", "/debug/tasks", "/debug/none"):
+        equal(server.get(path).headers.get("Cache-Control"), "no-store", path)
+    refused = server.get("/v1/queues", headers={"Host": "x"})
+    equal((refused.status, refused.headers.get("Cache-Control")), (421, "no-store"))
+
+
 def test_without_console(server):
     with RotaHttp(*server.started_as, "--no-console") as other:
         equal(other.get("/").status, 404)
