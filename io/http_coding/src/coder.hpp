@@ -13,13 +13,13 @@
 #include <rota/coding/encoder.hpp>
 #include <rota/http/body.hpp>
 #include <rota/http/coding.hpp>
+#include <rota/http/detail/memory_budget.hpp>
 #include <rota/http/response.hpp>
 #include <rota/semaphore.hpp>
 #include <rota/worker_local.hpp>
 
 #include "coded_fields.hpp"
 #include "encoder_pool.hpp"
-#include "memory_budget.hpp"
 #include "negotiation.hpp"
 
 namespace rota::http {

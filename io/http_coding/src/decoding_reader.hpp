@@ -10,10 +10,9 @@
 
 #include <rota/coding/decoder.hpp>
 #include <rota/http/body.hpp>
+#include <rota/http/detail/memory_budget.hpp>
 #include <rota/http/request.hpp>
 #include <rota/semaphore.hpp>
-
-#include "memory_budget.hpp"
 
 namespace rota::http {
 

@@ -1,4 +1,4 @@
-#include "memory_budget.hpp"
+#include <rota/http/detail/memory_budget.hpp>
 
 #include <cstddef>
 #include <limits>
