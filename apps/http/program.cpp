@@ -146,6 +146,7 @@ rota::http::server_options program::server_options(const settings& from) const {
     add_proxies(options, from);
     options.max_connections = possible_connections(from.max_connections);
     options.drain_timeout = from.drain_timeout;
+    options.content_memory_bytes_max = memory_ceiling(from) / 4;
     rota::http::server_limits& limits = options.limits;
     limits.header_timeout = from.header_timeout;
     limits.body_timeout = from.body_timeout;

@@ -4,6 +4,7 @@
 usage: shortages_test.py <program that keeps io_uring from others> <rota-http> [options of it...]
 """
 
+import contextlib
 import json
 import os
 import resource
@@ -138,6 +139,66 @@ def test_the_memory_ceiling(_, program, options):
                 reset(client)
             eventually(lambda: server.get("/plaintext").status == 200, "requests are taken again")
         server.wait_for("requests are refused", 2)
+
+
+# How it begins, what it is made of, its end if it has one, and how it is refused.
+NEVER_ENDING = {
+    "JSON": (b"POST /v1/queues/q/jobs HTTP/1.1\r\nHost: localhost\r\n"
+             b"Content-Length: 1000000\r\n\r\n", b" ", b"", b"HTTP/1.1 503 "),
+    "lines": (b"POST /v1/queues/q/jobs HTTP/1.1\r\nHost: localhost\r\n"
+              b"Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n{",
+              b" ", b"\n", b"service_unavailable"),
+    "a chat": (b"GET /ws/chat?room=a HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
+               b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+               b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+               b"x", b"", b"\x03\xf5"),
+}
+
+
+def test_content_that_never_ends(_, program, options):
+    """What is kept until it is whole has a bound over all clients; small content is taken on, and
+    large content once they have gone."""
+    if "ROTA_TEST_SANITIZED" in os.environ:
+        return
+    clients_max = 300
+    small = json.dumps({"payload": "x" * 10_000}).encode()
+    large = json.dumps({"payload": "x" * 200_000}).encode()
+    for kind, (head, letter, end, refusal) in NEVER_ENDING.items():
+        with attacked(program, options, "--max-memory", "160M", "--body-timeout", "10m") as server:
+            def add(content):
+                return server.request("POST", "/v1/queues/q/jobs", content).status
+
+            clients = connect(server, clients_max)
+            for client in clients:
+                client.sendall(head)
+                if kind == "a chat":
+                    check(client.recv(4096).startswith(b"HTTP/1.1 101 "), "it is one")
+                    client.sendall(b"\x81\xff" + (1_000_000).to_bytes(8, "big") + b"\0\0\0\0")
+            left = {client: letter * 900_000 + end for client in clients}
+            refused = set()
+
+            def most_are_refused():
+                readable, writable, _ = select.select(set(clients) - refused, list(left), [], 1)
+                for client in readable:
+                    if refusal in client.recv(65_536):
+                        refused.add(client)
+                for client in writable:
+                    client.setblocking(False)
+                    with contextlib.suppress(OSError):
+                        left[client] = left[client][client.send(left[client][:1 << 17]):]
+                    client.setblocking(True)
+                    if client in refused or not left[client]:
+                        del left[client]
+                return not left and len(refused) > clients_max / 2
+
+            eventually(most_are_refused, f"{kind}: most are refused")
+            # A quarter, twice as it grows; 16 KiB and 128 KiB unread each; the program, and what
+            # its allocator has left over.
+            server.check_memory((80 << 20) + clients_max * (144 << 10) + (64 << 20))
+            equal(add(small), 201, kind)
+            for client in clients:
+                reset(client)
+            eventually(lambda: add(large) in (201, 409), f"{kind}: large content is taken again")
 
 
 def test_echoes_that_nobody_reads(_, program, options):

@@ -2,54 +2,74 @@
 
 #include <utility>
 
+#include <rota/http/error.hpp>
+
 #include "problem.hpp"
 #include "requests.hpp"
 #include "words.hpp"
 #include <rota/json/writer.hpp>
 
 namespace jobs {
+namespace {
+
+problem line_too_long(std::size_t bytes_max) {
+    return {413, "line_too_long", "the line has more than " + std::to_string(bytes_max) + " bytes"};
+}
+
+} // namespace
 
 void bulk_add::feed(std::string_view piece) {
     for (;;) {
         const std::size_t end = piece.find('\n');
         if (end == std::string_view::npos)
             break;
-        if (tail_.empty() && !too_long_) {
+        if (tail_.empty() && !skipped_) {
             end_line(piece.substr(0, end));
         } else {
             keep(piece.substr(0, end));
             end_line(tail_);
         }
         tail_.clear();
-        too_long_ = false;
+        skipped_.reset();
         piece.remove_prefix(end + 1);
     }
     keep(piece);
 }
 
 void bulk_add::keep(std::string_view piece) {
-    if (too_long_ || tail_.size() + piece.size() > limits_.request_bytes_max + 1) { // with a CR
-        too_long_ = true;
-        tail_.clear();
+    if (skipped_)
         return;
+    try {
+        const std::size_t size = tail_.size() + piece.size();
+        if (size > limits_.request_bytes_max + 1) // with a CR
+            throw line_too_long(limits_.request_bytes_max);
+        if (from_ != nullptr)
+            from_->keep(size);
+        tail_.append(piece);
+        return;
+    } catch (const problem& p) {
+        skipped_ = line_read{p.code, p.detail};
+    } catch (const rota::http::http_error& e) { // what follows may find room
+        skipped_ = line_read{"service_unavailable", e.what()};
     }
-    tail_.append(piece);
+    std::string().swap(tail_); // an assignment would keep the memory
 }
 
 /// A whole line, without its LF, but with its CR; of one that is too long nothing is left.
 void bulk_add::end_line(std::string_view line) {
     if (line.ends_with('\r'))
         line.remove_suffix(1);
-    const bool too_long = too_long_ || line.size() > limits_.request_bytes_max;
+    const bool too_long = line.size() > limits_.request_bytes_max;
     const bool empty = line.find_first_not_of(" \t\r") == std::string_view::npos;
+    if (skipped_) {
+        read_.push_back(*std::move(skipped_));
+        return;
+    }
     if (empty && !too_long)
         return;
     try {
-        if (too_long) {
-            throw problem(413, "line_too_long",
-                          "the line has more than " + std::to_string(limits_.request_bytes_max) +
-                              " bytes");
-        }
+        if (too_long)
+            throw line_too_long(limits_.request_bytes_max);
         const rota::json::document doc = parse(line);
         jobs_.push_back(read_new_job(doc.root(), limits_));
         read_.emplace_back();

@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <rota/http/body.hpp>
 
 #include "jobs/service.hpp"
 
@@ -22,8 +25,11 @@ namespace jobs {
 /// feed() or end(), then take_jobs() and add those, then report() what became of them; again.
 class bulk_add {
 public:
-    /// `limits` outlives it.
-    explicit bulk_add(const service_options& limits) noexcept : limits_(limits) {}
+    /// `limits` outlives it, and so does `from`, if it is not null, which says whether a line may
+    /// be kept until it has ended.
+    explicit bulk_add(const service_options& limits,
+                      rota::http::body_reader* from = nullptr) noexcept
+        : limits_(limits), from_(from) {}
 
     /// Takes the next piece of the input.
     void feed(std::string_view piece);
@@ -49,8 +55,9 @@ private:
     void write_error(std::string_view code, std::string_view reason, std::string& out);
 
     const service_options& limits_;
+    rota::http::body_reader* const from_;
     std::string tail_;
-    bool too_long_ = false; // the line at hand; the rest of it is skipped
+    std::optional<line_read> skipped_; // why the line at hand is, to its end
     std::vector<line_read> read_;
     std::vector<new_job> jobs_; // of read_
     std::uint64_t lines_ = 0;   // reported

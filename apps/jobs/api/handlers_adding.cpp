@@ -89,7 +89,7 @@ task<void> add_many_from(service* s, std::string queue, rota::http::body_reader*
     rota::routine& self = co_await rota::current_routine;
     rota::worker& home = self.home();
     const std::size_t step_bytes = s->backing().add_bytes();
-    bulk_add lines(s->options());
+    bulk_add lines(s->options(), body);
     std::optional<std::string> out_of_reach;
     std::string outcomes;
     std::string_view piece = first;
@@ -109,6 +109,7 @@ task<void> add_many_from(service* s, std::string queue, rota::http::body_reader*
             if (home.spend(home.now()))
                 co_await rota::yield();
         }
+        std::string().swap(first); // it stays as long as the client sends
         piece = co_await body->read();
     }
     lines.end();

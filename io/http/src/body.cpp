@@ -7,6 +7,11 @@
 
 namespace rota::http {
 
+void body_reader::keep(std::uint64_t bytes) {
+    if (!kept_.reach_in_steps(static_cast<std::size_t>(bytes)))
+        throw http_error(503, "the memory for content is used up at the moment");
+}
+
 task<std::string> body_reader::read_all(std::size_t bytes_max) {
     std::string whole;
     limit(bytes_max);
@@ -21,6 +26,7 @@ task<std::string> body_reader::read_all(std::size_t bytes_max) {
             co_return whole;
         if (piece.size() > bytes_max - whole.size())
             throw http_error(413, "content too large");
+        keep(whole.size() + piece.size());
         whole.append(piece);
     }
 }

@@ -135,6 +135,8 @@ task<std::string> form_reader::text(std::size_t bytes_max) {
             co_return whole;
         if (piece.size() > bytes_max - whole.size())
             throw http_error(413, "a part of the form is too long");
+        kept_bytes_ += piece.size();
+        body_->keep(kept_bytes_);
         whole.append(piece);
     }
 }
@@ -176,13 +178,16 @@ namespace {
 /// What is kept of a form.
 class room {
 public:
-    explicit room(const form_limits& most) : left_(most.kept_bytes_max), memory_(most.memory) {}
+    room(const form_limits& most, body_reader& of)
+        : left_(most.kept_bytes_max), memory_(most.memory), of_(of) {}
     void take(std::size_t bytes) {
         if (bytes > left_)
             throw http_error(413, "the form is too long");
         left_ -= bytes;
         kept_ += bytes;
-        if (memory_ != nullptr && kept_ - told_ >= told_bytes) {
+        if (memory_ == nullptr) {
+            of_.keep(kept_);
+        } else if (kept_ - told_ >= told_bytes) {
             memory_->reach(kept_);
             told_ = kept_;
         }
@@ -194,6 +199,7 @@ private:
     std::uint64_t kept_ = 0;
     std::uint64_t told_ = 0;
     form_memory* memory_;
+    body_reader& of_;
 };
 
 /// Appends; where there is no room, makes a quarter more of it. A string makes twice as much, also
@@ -241,7 +247,7 @@ task<form> form::read(request* from, form_limits most, file_taker on_file) {
     form all;
     form_reader parts(*from, most);
     std::vector<std::string> charsets;
-    room left(most);
+    room left(most, from->body());
     for (;;) {
         std::optional<form_part> part = co_await parts.next();
         if (!part)

@@ -127,6 +127,10 @@ const server_metrics* request_access::metrics(const request& of) noexcept {
     return of.on_ != nullptr ? of.on_->metrics() : nullptr;
 }
 
+memory_budget* request_access::content_memory(const request& of) noexcept {
+    return of.on_ != nullptr ? of.on_->content_memory() : nullptr;
+}
+
 const io::tls::stream* request::tls() const noexcept {
     return on_ != nullptr ? on_->tls() : nullptr;
 }

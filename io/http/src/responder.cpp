@@ -182,6 +182,8 @@ response responder::error_answer(const http_error& what) {
         const bool own = !what.content_type().empty(); // what is wrong with it, perhaps
         answer.emplace(http::error_answer(nullptr, own ? http_error(what.status(), "") : what));
     }
+    if (what.status() == 503 && !answer->headers().find("Retry-After"))
+        answer->header("Retry-After", "1");
     add_promised(*answer);
     return std::move(*answer);
 }

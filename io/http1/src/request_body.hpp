@@ -24,10 +24,10 @@ namespace rota::http {
 /// between two reads.
 class request_body final : public body_reader {
 public:
-    /// All of them outlive it.
-    request_body(wire& client, request_parser& parser, const server_limits& limits,
-                 worker& home) noexcept
-        : wire_(client), parser_(parser), limits_(limits), home_(home) {}
+    /// All of them outlive it; `memory` may be null.
+    request_body(wire& client, request_parser& parser, const server_limits& limits, worker& home,
+                 memory_budget* memory = nullptr) noexcept
+        : body_reader(memory), wire_(client), parser_(parser), limits_(limits), home_(home) {}
 
     void reset() noexcept;
 
@@ -44,6 +44,7 @@ public:
     [[nodiscard]] task<bool> drain(std::uint64_t bytes_max);
     /// Drops the piece that was read last.
     void release() noexcept;
+    using body_reader::keep_nothing;
     /// Drops what has arrived, after the handler has ended.
     void drop_arrived();
 

@@ -164,6 +164,7 @@ task<void> session::serve() {
                 co_await wire_.send();
             const exchange_end how = co_await responder_.answer();
             then = after(how);
+            body_.keep_nothing();
         }
         unpaid_ = true;
         if (then == progress::go_on && !parser_.complete())
@@ -427,8 +428,6 @@ void session::answer_unread(parse_event event) {
 void session::answer_unread(const http_error& why) {
     responder_.begin_unread(head());
     response answer = responder_.error_answer(why);
-    if (why.status() == 503 && !answer.headers().find("Retry-After"))
-        answer.header("Retry-After", "1");
     with_ = {.minor = 1, .head_only = head().method == method::head, .keep_alive = false};
     append_head(wire_.pending(), answer, with_, content_framing::sized,
                 with_.head_only ? "" : answer.body());

@@ -34,7 +34,8 @@ public:
             worker_counters& counters)
         : limits_(limits), control_(control), home_(home), stop_(stop), counters_(counters),
           wire_(client, limits, counters), parser_(limits.parser),
-          body_(wire_, parser_, limits, home), watch_(stop, control.draining),
+          body_(wire_, parser_, limits, home, control.content_memory),
+          watch_(stop, control.draining),
           responder_(*this, {routes, control.hooks, home, stop, counters}),
           since_(home.turn_time()) {
         if (control.rest != nullptr && std::exchange(control.rest->wanted, false)) {
@@ -93,6 +94,9 @@ private:
     [[nodiscard]] const io::tls::stream* tls() const noexcept override { return control_.tls; }
     [[nodiscard]] const server_metrics* metrics() const noexcept override {
         return control_.metrics;
+    }
+    [[nodiscard]] memory_budget* content_memory() const noexcept override {
+        return control_.content_memory;
     }
     void keep_head() override;
     [[nodiscard]] task<bool> client_gone() override;

@@ -58,6 +58,7 @@ task<exchange_end> session::hand_over(response* answer) {
     if (refused)
         co_return exchange_end::answered;
     body_.release();
+    body_.keep_nothing();
     if constexpr (checks_enabled)
         answer_begun_ = true;
     append_takeover_head(wire_.pending(), *answer);

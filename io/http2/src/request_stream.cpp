@@ -27,7 +27,7 @@ exchange::delivery reset_before() {
 
 request_stream::request_stream(const stream_place& place) noexcept
     : place_(place), fields_(place.limits.parser),
-      content_(place.by, place.on, fields_, place.limits, place.home),
+      content_(place.by, place.on, fields_, place.limits, place.home, place.control.content_memory),
       responder_(*this, {place.routes, place.control.hooks, place.home, stop_, place.counters}),
       room_(place.home) {}
 
@@ -101,8 +101,6 @@ task<void> request_stream::answer() {
 void request_stream::answer_unread(const http_error& why) {
     responder_.begin_unread(fields_.head());
     response answer = responder_.error_answer(why);
-    if (why.status() == 503 && !answer.headers().find("Retry-After"))
-        answer.header("Retry-After", "1");
     submit_whole(answer);
     responder_.account(answer);
 }
@@ -111,6 +109,7 @@ void request_stream::let_go() {
     busy_ = false;
     responder_.end();
     content_.drop_rest();
+    content_.keep_nothing();
 }
 
 bool request_stream::head_only() const noexcept { return fields_.head().method == method::head; }

@@ -132,6 +132,9 @@ private:
     [[nodiscard]] const server_metrics* metrics() const noexcept override {
         return place_.control.metrics;
     }
+    [[nodiscard]] memory_budget* content_memory() const noexcept override {
+        return place_.control.content_memory;
+    }
     void keep_head() override {} // it stays where it is
     [[nodiscard]] task<bool> client_gone() override;
     [[nodiscard]] bool broken() const noexcept override { return closed_ || place_.on.lost(); }

@@ -35,11 +35,12 @@ protected:
 /// As in HTTP/1.1 only time spent waiting for the client counts against it.
 class stream_content final : public body_reader {
 public:
-    /// All of them outlive it.
+    /// All of them outlive it; `memory` may be null.
     stream_content(engine& by, sender& through, const request_fields& fields,
-                   const server_limits& limits, worker& home) noexcept
-        : engine_(by), sender_(through), fields_(fields), limits_(limits), home_(home),
-          arrival_(home) {}
+                   const server_limits& limits, worker& home,
+                   memory_budget* memory = nullptr) noexcept
+        : body_reader(memory), engine_(by), sender_(through), fields_(fields), limits_(limits),
+          home_(home), arrival_(home) {}
 
     /// For another request; `more`: content may come.
     void begin(std::int32_t id, bool more) noexcept;
@@ -60,6 +61,7 @@ public:
     void lose() noexcept;
     /// Nobody reads it any more: what comes is dropped, up to a bound.
     void drop_rest();
+    using body_reader::keep_nothing;
     /// So much memory as it took for one request is not kept.
     void release() noexcept;
 

@@ -241,7 +241,7 @@ task<void> coder::produce(const coder* self, format to, std::optional<std::uint6
 
 /// Nothing if there is no room for another encoder; then `answer` is as it was.
 std::optional<response> coder::code_stream(response& answer, format to) const {
-    auto room = std::make_unique<memory_budget::share>(budget_);
+    auto room = std::make_unique<memory_budget::share>(&budget_);
     if (!room->reach(memory_[static_cast<std::size_t>(to)]))
         return std::nullopt;
     // The coder lives as long as the answer, and the room is taken as long.

@@ -38,7 +38,7 @@ bool may_repeat(coding::format each) noexcept {
 decoding_reader::decoding_reader(request& of, std::vector<coding::format> applied,
                                  std::uint64_t bytes_max, memory_budget& budget, semaphore& places)
     : of_(of), raw_(of.body()), applied_(std::move(applied)),
-      bytes_max_(std::min(bytes_max, raw_.allowed())), memory_(budget), places_(places) {
+      bytes_max_(std::min(bytes_max, raw_.allowed())), memory_(&budget), places_(places) {
     request_access::exchange_body(of, this);
 }
 

@@ -35,6 +35,7 @@ public:
     task<std::string_view> read() override;
     void limit(std::uint64_t bytes) override;
     [[nodiscard]] std::uint64_t allowed() const noexcept override;
+    void keep(std::uint64_t bytes) override { raw_.keep(bytes); }
     [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override {
         return std::nullopt;
     }

@@ -50,7 +50,7 @@ struct session_shared {
         : routes(std::move(served)), limits(sensible(options.limits)),
           hooks(std::move(options.hooks)), proxies(std::move(options.proxy_protocol)),
           gateways(std::move(options.trusted_gateways)), http2(options.http2 && has_http2()),
-          metrics(&routes) {
+          content_memory(options.content_memory_bytes_max), metrics(&routes) {
         if (!hooks.on_error) {
             hooks.on_error = [](std::string_view message) {
                 std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
@@ -81,6 +81,7 @@ struct session_shared {
     const io::network_list proxies; // that speak the PROXY protocol
     const io::network_list gateways;
     const bool http2;
+    memory_budget content_memory;
     server_metrics metrics;
     std::atomic<bool> refusing{false};
     // Of the io::server; set before it runs.
@@ -97,6 +98,7 @@ session_control control_of(session_shared& self, session_rest* rest) {
     control.draining = self.draining;
     control.metrics = &self.metrics;
     control.hooks = &self.hooks;
+    control.content_memory = &self.content_memory;
     control.refusing = &self.refusing;
     control.gateways = &self.gateways;
     control.rest = rest;

@@ -38,8 +38,10 @@ inline constexpr std::uint16_t protocol_error = 1002;
 inline constexpr std::uint16_t none = 1005;     ///< never sent: a close frame that says nothing
 inline constexpr std::uint16_t abnormal = 1006; ///< never sent: the end came without a close frame
 inline constexpr std::uint16_t invalid_data = 1007;
+inline constexpr std::uint16_t violation = 1008; ///< of what a server asks of its clients
 inline constexpr std::uint16_t too_big = 1009;
 inline constexpr std::uint16_t internal_error = 1011;
+inline constexpr std::uint16_t try_later = 1013;
 } // namespace close_code
 
 /// Whether a close frame may carry it: 1000-1003, 1007-1014, 3000-4999 (section 7.4).

@@ -18,8 +18,9 @@ bool begins_control(char first) noexcept { return (static_cast<unsigned char>(fi
 
 } // namespace
 
-message_reader::message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression)
-    : bytes_max_(summable(bytes_max)), head_(compression.has_value()) {
+message_reader::message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression,
+                               memory_budget* memory)
+    : bytes_max_(summable(bytes_max)), head_(compression.has_value()), kept_(memory) {
     if (compression)
         inflater_.emplace(compression->window_bits, compression->keeps_context);
 }
@@ -119,7 +120,21 @@ std::size_t message_reader::take_content(std::string_view in) {
         append_plain(masked);
     done_ += size;
     left_ -= size;
+    account();
     return size;
+}
+
+/// Behind new content.
+void message_reader::account() {
+    if (wrong_.code != 0 || kept_.reach_in_steps(content_.size()))
+        return;
+    fail(close_code::try_later, "the memory for messages is used up at the moment");
+    give_up_content();
+}
+
+void message_reader::give_up_content() noexcept {
+    std::string().swap(content_); // an assignment would keep the memory
+    kept_.give_back();
 }
 
 void message_reader::append_plain(std::string_view masked) {
@@ -177,6 +192,7 @@ void message_reader::end_message() {
         const auto how = inflater_->end(content_, content_max());
         check_text(before);
         note(how);
+        account();
     }
     if (text_ && wrong_.code == 0 && !utf8_.complete())
         fail(close_code::invalid_data, "text that ends within a character");
@@ -187,6 +203,9 @@ void message_reader::end_message() {
 void message_reader::forget_content() noexcept {
     dropped_ += content_.size();
     ended_ = false;
+    // What a large message has taken is kept for another such one.
+    if (content_.capacity() > memory_budget::step && content_.size() < content_.capacity() / 4)
+        give_up_content();
     content_.clear();
 }
 
@@ -194,14 +213,14 @@ bool message_reader::rest() {
     if (inflater_ && !open_)
         inflater_->rest();
     if (content_.empty())
-        std::string().swap(content_); // an assignment would keep the memory
+        give_up_content();
     return !open_ && !ended_ && !in_payload_ && !head_.begun() && wrong_.code == 0 &&
            (!inflater_ || inflater_->is_new());
 }
 
 void message_reader::release() noexcept {
     inflater_.reset();
-    std::string().swap(content_);
+    give_up_content();
 }
 
 std::size_t message_reader::memory() const noexcept {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <rota/http/detail/memory_budget.hpp>
+
 #include "frame.hpp"
 #include "inflater.hpp"
 #include "utf8_check.hpp"
@@ -37,8 +39,10 @@ public:
         found what = found::more;
     };
 
-    /// A message of more than `bytes_max`, decompressed, is refused.
-    explicit message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression = {});
+    /// A message of more than `bytes_max`, decompressed, is refused, and one that `memory` has no
+    /// room for, which is null or outlives it.
+    explicit message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression = {},
+                            memory_budget* memory = nullptr);
 
     /// Takes what it can of `in`, at most to the end of a message or control frame. Throws
     /// std::bad_alloc.
@@ -79,6 +83,8 @@ private:
     void note(inflater::result how) noexcept;
     /// How much content() may have: what was dropped counts, too.
     [[nodiscard]] std::size_t content_max() const noexcept { return bytes_max_ - dropped_; }
+    void account();
+    void give_up_content() noexcept;
     void fail(std::uint16_t code, const char* why) noexcept { wrong_ = {code, why}; }
 
     const std::size_t bytes_max_;
@@ -95,6 +101,7 @@ private:
     bool ended_ = false; // it is whole, and its content not yet dropped
     std::size_t dropped_ = 0;
     std::string content_;
+    memory_budget::share kept_; // of what content_ has room for
     utf8_check utf8_;
 
     // -- the control frame

@@ -34,9 +34,10 @@ task<void> give_way() { co_await yield(); }
 } // namespace
 
 session::session(io::stream& over, const websocket_terms& terms, const websocket_options& options,
-                 const std::stop_token& stop, const std::stop_token& draining, worker& home)
+                 const std::stop_token& stop, const std::stop_token& draining, worker& home,
+                 memory_budget* memory)
     : stream_(over), home_(home), options_(options), terms_(terms), stop_(stop),
-      draining_(draining), either_(stop, draining), heard_(home.turn_time()) {}
+      draining_(draining), memory_(memory), either_(stop, draining), heard_(home.turn_time()) {}
 
 void session::heard() noexcept {
     heard_ = home_.turn_time();
@@ -55,7 +56,8 @@ message_reader& session::reader() {
         std::optional<inflate_terms> compression;
         if (terms_.deflate)
             compression = {terms_.client_window_bits, terms_.client_keeps_context};
-        reader_ = std::make_unique<message_reader>(options_.message_bytes_max, compression);
+        reader_ =
+            std::make_unique<message_reader>(options_.message_bytes_max, compression, memory_);
     }
     return *reader_;
 }

@@ -35,9 +35,11 @@ namespace rota::http::ws {
 /// `over` is where nothing more is read: then read() has nothing to give. Belongs to its worker.
 class session {
 public:
-    /// All of them outlive it. `stop` is of the routine that serves it.
+    /// All of them outlive it. `stop` is of the routine that serves it. `memory`, if not null, is
+    /// for messages that are put together.
     session(io::stream& over, const websocket_terms& terms, const websocket_options& options,
-            const std::stop_token& stop, const std::stop_token& draining, worker& home);
+            const std::stop_token& stop, const std::stop_token& draining, worker& home,
+            memory_budget* memory);
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
@@ -117,6 +119,7 @@ private:
     const websocket_terms& terms_;
     const std::stop_token& stop_;
     const std::stop_token& draining_;
+    memory_budget* const memory_;
     linked_stop<2> either_; // and what a close of another routine's wakes the reader by
 
     // -- reading

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include <rota/errors.hpp>
+#include <rota/http/detail/request_access.hpp>
 #include <rota/http/takeover.hpp>
 
 #include "frame.hpp"
@@ -43,9 +44,9 @@ bool tells_the_end(const std::exception_ptr& error, const ws::session& of) {
 /// As serve_websocket(). `client` is what it goes over, if that is a takeover, or null.
 task<void> serve_agreed(io::stream* over, takeover* client, const websocket_terms* terms,
                         std::stop_token draining, const websocket_options* options,
-                        const websocket_handler* serve) {
+                        const websocket_handler* serve, memory_budget* memory) {
     const std::stop_token stop = co_await current_stop_token;
-    ws::session of(*over, *terms, *options, stop, draining, *worker::current());
+    ws::session of(*over, *terms, *options, stop, draining, *worker::current(), memory);
     std::exception_ptr error;
     try {
         task<void> serving = rota::detail::returned((*serve)(websocket(of)));
@@ -65,13 +66,14 @@ task<void> serve_agreed(io::stream* over, takeover* client, const websocket_term
 }
 
 response switched(ws::agreement agreed, std::shared_ptr<const websocket_options> options,
-                  websocket_handler serve) {
+                  websocket_handler serve, memory_budget* memory) {
     const std::string subprotocol = agreed.terms.subprotocol;
-    response answer = response::upgrade("websocket", [terms = std::move(agreed.terms),
-                                                      options = std::move(options),
-                                                      serve = std::move(serve)](takeover& client) {
-        return serve_agreed(&client, &client, &terms, client.draining(), options.get(), &serve);
-    });
+    response answer = response::upgrade(
+        "websocket", [terms = std::move(agreed.terms), options = std::move(options),
+                      serve = std::move(serve), memory](takeover& client) {
+            return serve_agreed(&client, &client, &terms, client.draining(), options.get(), &serve,
+                                memory);
+        });
     answer.forget_request();
     answer.header("Sec-WebSocket-Accept", agreed.accept);
     if (!subprotocol.empty())
@@ -134,7 +136,7 @@ std::size_t websocket::memory() const noexcept { return session_->memory(); }
 
 task<void> serve_websocket(io::stream* over, websocket_terms terms, std::stop_token draining,
                            const websocket_options* options, const websocket_handler* serve) {
-    co_await serve_agreed(over, nullptr, &terms, std::move(draining), options, serve);
+    co_await serve_agreed(over, nullptr, &terms, std::move(draining), options, serve, nullptr);
 }
 
 websocket_endpoint::websocket_endpoint(websocket_options options)
@@ -146,7 +148,8 @@ response websocket_endpoint::upgrade(const request& asked, websocket_handler ser
     std::variant<ws::agreement, response> made = ws::shake_hands(asked, *options_);
     if (response* const refusal = std::get_if<response>(&made))
         return std::move(*refusal);
-    return switched(std::get<ws::agreement>(std::move(made)), options_, std::move(serve));
+    return switched(std::get<ws::agreement>(std::move(made)), options_, std::move(serve),
+                    request_access::content_memory(asked));
 }
 
 response upgrade_websocket(const request& asked, websocket_handler serve,

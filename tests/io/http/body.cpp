@@ -16,8 +16,9 @@ namespace {
 
 class pieces final : public body_reader {
 public:
-    explicit pieces(std::deque<std::string> list, std::optional<std::uint64_t> length = {})
-        : list_(std::move(list)), length_(length) {}
+    explicit pieces(std::deque<std::string> list, std::optional<std::uint64_t> length = {},
+                    memory_budget* memory = nullptr)
+        : body_reader(memory), list_(std::move(list)), length_(length) {}
     task<std::string_view> read() override {
         if (list_.empty())
             co_return std::string_view{};
@@ -32,6 +33,7 @@ public:
     }
     [[nodiscard]] header_list trailers() const noexcept override { return {nullptr, none_}; }
     [[nodiscard]] std::size_t left() const noexcept { return list_.size(); }
+    using body_reader::keep_nothing;
 
 private:
     std::deque<std::string> list_;
@@ -47,6 +49,26 @@ TEST_CASE("a whole body is its pieces, joined") {
     CHECK(scheduler.run_task(some.read_all()).empty());
     pieces announced({"abc", "def"}, 6);
     CHECK(scheduler.run_task(announced.read_all(6)) == "abcdef");
+}
+
+TEST_CASE("what is kept of a body is taken from the memory for all of them") {
+    inline_scheduler scheduler;
+    memory_budget all(memory_budget::step);
+    const std::string piece(memory_budget::step, 'x');
+    pieces first({piece, piece}, {}, &all);
+    CHECK(scheduler.run_task(first.read_all()).size() == 2 * piece.size());
+    const auto status_of_another = [&] {
+        pieces second({piece, "x"}, {}, &all);
+        try {
+            return scheduler.run_task(second.read_all()).size() == piece.size() + 1 ? 200 : 0;
+        } catch (const http_error& e) {
+            return e.status();
+        }
+    };
+    CHECK(status_of_another() == 503);
+    first.keep_nothing();
+    CHECK(status_of_another() == 200);
+    CHECK(status_of_another() == 200);
 }
 
 TEST_CASE("a body beyond the caller's bound is refused") {

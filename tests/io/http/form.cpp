@@ -27,7 +27,8 @@ namespace {
 /// Content that comes in two pieces, or in bytes.
 class cut_content final : public body_reader {
 public:
-    cut_content(std::string text, std::size_t at) : text_(std::move(text)), at_(at) {}
+    cut_content(std::string text, std::size_t at, memory_budget* memory = nullptr)
+        : body_reader(memory), text_(std::move(text)), at_(at) {}
     task<std::string_view> read() override {
         const std::size_t end = at_ == 0 ? read_ + 1 : read_ < at_ ? at_ : text_.size();
         current_ = text_.substr(read_, end - read_); // what was there before is gone
@@ -54,10 +55,11 @@ private:
 
 /// A request with this Content-Type, or without.
 struct posted {
-    posted(const std::string& type, std::string content, std::size_t cut = std::string::npos)
+    posted(const std::string& type, std::string content, std::size_t cut = std::string::npos,
+           memory_budget* memory = nullptr)
         : bytes("POST / HTTP/1.1\r\nHost: a\r\n" +
                 (type.empty() ? "" : "Content-Type: " + type + "\r\n") + "\r\n"),
-          body(std::move(content), cut) {
+          body(std::move(content), cut, memory) {
         REQUIRE(parser.feed(bytes).event == parse_event::head);
     }
     const parser_limits limits;
@@ -255,6 +257,39 @@ TEST_CASE("a file that cannot be written is an error") {
     REQUIRE(full >= 0);
     CHECK_THROWS_AS(p.scheduler.run_task(parts.save(full)), std::system_error);
     ::close(full);
+}
+
+task<form> by_parts(request* from) {
+    form all;
+    form_reader parts(*from);
+    for (;;) {
+        const std::optional<form_part> part = co_await parts.next();
+        if (!part)
+            break;
+        std::string value = co_await parts.text();
+        form::field& added = all.fields.emplace_back();
+        added.name = part->name;
+        added.value = std::move(value);
+    }
+    co_return all;
+}
+
+TEST_CASE("what is kept of forms is taken from the memory for content") {
+    memory_budget all(0);
+    const std::string half(memory_budget::step / 2 - 16, 'x');
+    const std::string less = "a=" + half + "&b=" + half;
+    posted fits(urlencoded, less, std::string::npos, &all);
+    CHECK(fits.scheduler.run_task(fits.req.form()).fields.size() == 2);
+    for (const bool whole : {true, false}) {
+        posted more(urlencoded, less + "&c=" + half, std::string::npos, &all);
+        int status = 0;
+        try {
+            (void)more.scheduler.run_task(whole ? more.req.form() : by_parts(&more.req));
+        } catch (const http_error& e) {
+            status = e.status();
+        }
+        CHECK(status == 503);
+    }
 }
 
 } // namespace

@@ -45,7 +45,12 @@ public:
                            std::to_string(entry.status));
             content_sent_ = entry.bytes_sent;
         };
-        session_control control{draining_.get_token(), &metrics_, &hooks_, "peer", &refusing_};
+        session_control control;
+        control.draining = draining_.get_token();
+        control.metrics = &metrics_;
+        control.hooks = &hooks_;
+        control.peer = "peer";
+        control.refusing = &refusing_;
         control.misdirected = std::move(misdirected);
         routine_ = scheduler_.spawn(serve(this, std::move(control)), {.name = "client"});
         scheduler_.run();

@@ -115,7 +115,8 @@ public:
         }
     };
 
-    explicit http2_client(router routes, server_limits limits = {}, bool say_hello = true)
+    explicit http2_client(router routes, server_limits limits = {}, bool say_hello = true,
+                          memory_budget* content_memory = nullptr)
         : routes_(std::move(routes)), limits_(limits) {
         nghttp2_hd_inflate_new(&inflater_);
         hooks_.on_error = [this](std::string_view message) { errors.emplace_back(message); };
@@ -127,6 +128,7 @@ public:
         control.draining = draining_.get_token();
         control.metrics = &metrics_;
         control.hooks = &hooks_;
+        control.content_memory = content_memory;
         routine_ = scheduler_.spawn(serve_http2(&stream_, &routes_, &limits_, std::move(control)),
                                     {.name = "client"});
         scheduler_.run();

@@ -76,6 +76,32 @@ TEST_CASE("http2: two coroutines that read one content are told so, and the firs
     CHECK(c.answers[1].content == "one refused two");
 }
 
+TEST_CASE("http2: content that is kept has a bound over all streams, and is given back") {
+    constexpr std::size_t step = memory_budget::step;
+    memory_budget all(step);
+    router whole;
+    whole.post("/", [](const request&, std::string content) {
+        return response::text(std::to_string(content.size()));
+    });
+    http2_client c(std::move(whole), {}, true, &all);
+    const std::string piece(step, 'x');
+    c.ask(1, asking("POST", "/"), false);
+    c.content(1, piece);
+    c.content(1, "x");
+    c.ask(3, asking("POST", "/"), false);
+    c.content(3, piece);
+    CHECK(c.answers[3].heads.empty());
+    c.content(3, "x");
+    CHECK(c.answers[3].get(":status") == "503");
+    CHECK(c.answers[3].get("retry-after") == "1");
+    c.content(1, "x", true);
+    CHECK(c.answers[1].content == "16386");
+    c.ask(5, asking("POST", "/"), false);
+    c.content(5, piece);
+    c.content(5, "x", true);
+    CHECK(c.answers[5].content == "16385");
+}
+
 /// Streams 1, 3, ... whose content comes and is not read, of so many bytes in all.
 void keep_unread(http2_client& c, std::size_t bytes) {
     constexpr std::size_t window = 65'535;

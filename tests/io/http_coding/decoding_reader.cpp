@@ -10,6 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <rota/blocking.hpp>
+#include <rota/http/error.hpp>
 #include <rota/inline_scheduler.hpp>
 #include <rota/runtime.hpp>
 
@@ -28,7 +29,8 @@ constexpr std::string_view wide_bomb = "\x8f\x07\x80"
 
 class whole_content final : public body_reader {
 public:
-    explicit whole_content(std::string text) : text_(std::move(text)) {}
+    explicit whole_content(std::string text, memory_budget* memory)
+        : body_reader(memory), text_(std::move(text)) {}
     task<std::string_view> read() override { co_return std::exchange(rest_, {}); }
     [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override {
         return text_.size();
@@ -43,7 +45,8 @@ private:
 };
 
 struct read_of_br {
-    explicit read_of_br(std::string coded) : body(std::move(coded)) {}
+    explicit read_of_br(std::string coded, memory_budget* memory = nullptr)
+        : body(std::move(coded), memory) {}
 
     request_head head;
     whole_content body;
@@ -78,6 +81,21 @@ task<void> let_go(const read_of_br* beside, bool* was_first, std::binary_semapho
     *was_first = !beside->done;
     what->release();
     co_return;
+}
+
+TEST_CASE("what is kept decoded is taken from the memory for content") {
+    if (!coding::is_available(coding::format::br))
+        return;
+    memory_budget all(0);
+    read_of_br one{std::string(wide_bomb), &all};
+    runtime threads({.workers = 1});
+    int status = 0;
+    try {
+        (void)threads.block_on(one.req.text());
+    } catch (const http_error& e) {
+        status = e.status();
+    }
+    CHECK(status == 503);
 }
 
 TEST_CASE("a window that grows of next to nothing is filled beside the worker") {

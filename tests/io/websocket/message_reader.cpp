@@ -241,6 +241,31 @@ TEST_CASE("at rest it holds little") {
     CHECK(reader.memory() < 64);
 }
 
+TEST_CASE("a message takes of the memory for all, and gives back what the next does not need") {
+    constexpr std::size_t step = memory_budget::step;
+    memory_budget all(step);
+    const std::string large = frame(std::string(2 * step, 'x'));
+    const auto fault_of_another = [&] {
+        message_reader other(100 * step, {}, &all);
+        return other.take(large).what == found::message ? 0 : other.fault().code;
+    };
+    message_reader reader(100 * step, {}, &all);
+    CHECK(reader.take(large).what == found::message);
+    CHECK(fault_of_another() == close_code::try_later);
+    reader.forget_content();
+    CHECK(reader.take(frame("small")).what == found::message);
+    reader.forget_content();
+    CHECK(fault_of_another() == 0);
+    CHECK(reader.take(large).what == found::message);
+    reader.forget_content();
+    CHECK(reader.rest());
+    CHECK(fault_of_another() == 0);
+    CHECK(reader.take(large.substr(0, large.size() - 1)).what == found::more);
+    CHECK(fault_of_another() == close_code::try_later);
+    reader.release();
+    CHECK(fault_of_another() == 0);
+}
+
 TEST_CASE("it is as it was in the beginning between two messages only") {
     const std::string first = frame("first", more);
     for (std::size_t cut = 1; cut <= first.size(); ++cut) {

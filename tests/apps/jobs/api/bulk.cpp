@@ -37,10 +37,10 @@ const std::string outcomes =
     "\n";
 
 std::string run(std::size_t piece_size, std::string_view text, const service_options& limits,
-                store_limits kept = {}) {
+                store_limits kept = {}, rota::http::body_reader* from = nullptr) {
     rota::inline_scheduler scheduler;
     memory_store rows(kept);
-    bulk_add lines(limits);
+    bulk_add lines(limits, from);
     std::string out;
     const auto add = [&] {
         const auto results = scheduler.run_task(rows.add("q", lines.take_jobs(), std::nullopt, 0));
@@ -107,6 +107,30 @@ TEST_CASE("a line that is too long is an error and the rest goes on") {
     CHECK(whole.starts_with(R"({"i":0,"outcome":"error","code":"line_too_long")"));
     CHECK(whole.find(R"({"i":1,"outcome":"enqueued","id":"1"})") != std::string::npos);
     CHECK(whole.find(R"("errors":3)") != std::string::npos);
+}
+
+TEST_CASE("a line that there is no memory for is an error and the rest goes on") {
+    class short_of_memory final : public rota::http::body_reader {
+    public:
+        short_of_memory() : body_reader(&none_) {}
+        rota::task<std::string_view> read() override { co_return std::string_view{}; }
+        void limit(std::uint64_t /*bytes*/) override {}
+        [[nodiscard]] std::optional<std::uint64_t> length() const noexcept override { return {}; }
+        [[nodiscard]] rota::http::header_list trailers() const noexcept override {
+            return {nullptr, no_fields_};
+        }
+
+    private:
+        rota::http::memory_budget none_{0};
+        std::vector<rota::http::field_span> no_fields_;
+    } from;
+    const std::string text =
+        "{\"payload\":\"" + std::string(20'000, 'x') + "\"}\n{\"payload\":1}\n";
+    const std::string whole = run(100, text, {}, {}, &from);
+    CAPTURE(whole);
+    CHECK(whole.starts_with(R"({"i":0,"outcome":"error","code":"service_unavailable")"));
+    CHECK(whole.find(R"({"i":1,"outcome":"enqueued","id":"1"})") != std::string::npos);
+    CHECK(whole.find(R"("errors":1)") != std::string::npos);
 }
 
 TEST_CASE("the end of a line is not counted, be it CR and LF") {

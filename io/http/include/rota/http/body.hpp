@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <rota/http/detail/memory_budget.hpp>
 #include <rota/http/request_head.hpp>
 #include <rota/io/shared_bytes.hpp>
 #include <rota/io/shared_file.hpp>
@@ -40,13 +41,24 @@ public:
     /// What is left, whole. Throws http_error(413) for more than `bytes_max`, as soon as it is
     /// announced. If it is given up, what it had so far is lost.
     task<std::string> read_all(std::size_t bytes_max = std::numeric_limits<std::size_t>::max());
+    /// The handler keeps so many bytes of it in all, or is about to, until the request ends: beyond
+    /// 16 KiB they are taken from server_options::content_memory_bytes_max. Throws http_error(503)
+    /// if that is used up. read_all() and what reads a form or JSON whole call it.
+    virtual void keep(std::uint64_t bytes);
     /// The length that the client announced, if it did.
     [[nodiscard]] virtual std::optional<std::uint64_t> length() const noexcept = 0;
     /// The trailer fields; empty before the end of the content.
     [[nodiscard]] virtual header_list trailers() const noexcept = 0;
 
 protected:
+    /// `memory`, if not null, outlives it.
+    explicit body_reader(memory_budget* memory = nullptr) noexcept : kept_(memory) {}
     ~body_reader() = default;
+    /// Its handler has ended.
+    void keep_nothing() noexcept { kept_.give_back(); }
+
+private:
+    memory_budget::share kept_;
 };
 
 /// Where a streaming response puts its content. Belongs to the session; used by the producer only.

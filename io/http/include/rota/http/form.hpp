@@ -35,7 +35,8 @@ struct form_limits {
     std::size_t value_bytes_max = 1'048'576; ///< of a field
     /// Names, values, and the files that form::read() keeps, in all.
     std::uint64_t kept_bytes_max = 16'777'216;
-    /// Is asked by form::read(), which it outlives; null: no need.
+    /// Is asked by form::read(), which it outlives, instead of body_reader::keep(), which is if it
+    /// is null.
     form_memory* memory = nullptr;
     /// The content, as request::body().limit() has it; files that are not kept have no other bound.
     std::uint64_t content_bytes_max = std::numeric_limits<std::uint64_t>::max();
@@ -86,7 +87,7 @@ public:
     /// The next piece of the part's content; empty at its end, and then again. Valid until the next
     /// call.
     task<std::string_view> read();
-    /// What is left of it, whole; 413 for more than `bytes_max`.
+    /// What is left of it, whole; 413 for more than `bytes_max`. See body_reader::keep().
     task<std::string> text(std::size_t bytes_max);
     /// The same of a field: as long as its limit.
     task<std::string> text() { return text(limits_.value_bytes_max); }
@@ -104,6 +105,7 @@ private:
     form_limits limits_;
     std::variant<urlencoded_parser, multipart_parser> parser_;
     std::string_view input_;
+    std::uint64_t kept_bytes_ = 0; // by text()
     bool body_ended_ = false;
     bool in_part_ = false;
 };

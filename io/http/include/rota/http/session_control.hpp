@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <rota/http/detail/memory_budget.hpp>
 #include <rota/http/hooks.hpp>
 #include <rota/http/metrics.hpp>
 #include <rota/task.hpp>
@@ -41,6 +42,8 @@ struct session_control {
     std::stop_token draining;
     server_metrics* metrics = nullptr;
     const session_hooks* hooks = nullptr;
+    /// For content that handlers keep, of all sessions together.
+    memory_budget* content_memory = nullptr;
     std::string peer; ///< empty where `client` says it
     /// While it is set, requests are answered with 503 and the connection closes.
     const std::atomic<bool>* refusing = nullptr;

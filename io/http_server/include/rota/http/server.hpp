@@ -36,6 +36,11 @@ struct server_options {
     /// How long a drain waits for requests in flight before it cancels them.
     std::chrono::milliseconds drain_timeout = std::chrono::seconds(10);
     server_limits limits{};
+    /// What all requests and WebSockets together keep of content that is put together: text(),
+    /// json(), form(), handlers that take it whole, body_reader::keep(), messages. 16 KiB of each
+    /// are free; where there is no more a request is answered with 503, "Retry-After: 1", and a
+    /// WebSocket closed with 1013.
+    std::size_t content_memory_bytes_max = 268'435'456;
     /// By default what handlers throw is written to stderr.
     session_hooks hooks{};
 

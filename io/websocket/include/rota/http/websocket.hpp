@@ -59,8 +59,9 @@ public:
     /// next call that reads. Throws timed_out when `until` passes first, and operation_cancelled:
     /// nothing is lost, the next call goes on; std::bad_alloc.
     ///
-    /// A message above websocket_options::message_bytes_max closes with 1009, text that is not
-    /// UTF-8 with 1007 as soon as that is certain, and what breaks the protocol with 1002.
+    /// A message above websocket_options::message_bytes_max closes with 1009, one that
+    /// server_options::content_memory_bytes_max has no room for with 1013, text that is not UTF-8
+    /// with 1007 as soon as that is certain, and what breaks the protocol with 1002.
     task<std::optional<websocket_message>> read(io::deadline until = {});
     /// As read(), but what there is of the next message, as soon as there is some:
     /// websocket_message says whether it is the last piece, which may be empty. A piece of text may

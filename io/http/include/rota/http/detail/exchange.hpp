@@ -12,6 +12,7 @@ class stream;
 
 namespace rota::http {
 
+class memory_budget;
 class server_metrics;
 
 class response;
@@ -38,6 +39,8 @@ public:
     [[nodiscard]] virtual const io::tls::stream* tls() const noexcept { return nullptr; }
     /// What counts for the server, or null. Lives as long as the exchange.
     [[nodiscard]] virtual const server_metrics* metrics() const noexcept { return nullptr; }
+    /// What content that is kept is taken from, or null. Outlives the connection.
+    [[nodiscard]] virtual memory_budget* content_memory() const noexcept { return nullptr; }
     /// Puts what the head refers to where it can stay while a handler waits: views of it that were
     /// taken before are no good any more.
     virtual void keep_head() = 0;

@@ -9,6 +9,7 @@
 
 namespace rota::http {
 
+class memory_budget;
 class server_metrics;
 
 /// What the router does with a request, and handlers do not.
@@ -16,6 +17,9 @@ struct request_access {
     [[nodiscard]] static const request_head& head(const request& of) noexcept { return *of.head_; }
     /// Of the server that it has come to; null: of none.
     [[nodiscard]] static const server_metrics* metrics(const request& of) noexcept;
+    /// For content that is kept, of the server that it has come to; null: there is no bound. It
+    /// outlives the connection.
+    [[nodiscard]] static memory_budget* content_memory(const request& of) noexcept;
     /// request::disconnected() that goes on for one that may still read.
     [[nodiscard]] static task<void> lost(const request* of);
     /// To be added to.
