@@ -11,6 +11,7 @@ pkg-config has no way to say a path with spaces.
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -154,7 +155,19 @@ def through_cmake(source_root, build_root, folder, stack):
     call("cmake", "--build", build)
     reads_json(prefix, build / "items")
     seals(prefix, build / "sealed")
+    finds_what_is_asked_for(source_root, prefix, folder)
     return [(build / "echo", echoes)]
+
+
+def finds_what_is_asked_for(source_root, prefix, folder):
+    """Components that are there, and versions within a range."""
+    version = next(prefix.rglob("rotaConfigVersion.cmake"))
+    version.write_text(re.sub(r'PACKAGE_VERSION "[^"]*"', 'PACKAGE_VERSION "0.2.9"',
+                              version.read_text()))
+    build = folder / "asking"
+    shutil.rmtree(build, ignore_errors=True)
+    call("cmake", "-G", "Ninja", "-S", source_root / "tests/consumer/asking_project", "-B", build,
+         f"-DCMAKE_PREFIX_PATH={prefix}")
 
 
 def echoes(port, _):
