@@ -17,6 +17,7 @@ import tempfile
 import time
 
 LIMIT_S = 120
+WANTED = ["-std=c++23", "-Wall", "-Wextra", "-Werror"]
 
 
 def free_port():
@@ -137,7 +138,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number, (source, console) in enumerate(pairs, 1):
             for what, expected, shown in check(
-                number, source, console, compiler, ["-std=c++23", *flags], folder
+                number, source, console, compiler, [*WANTED, *flags], folder
             ):
                 good = shows(expected, shown)
                 failed += not good

@@ -39,8 +39,8 @@ enum class same_site : std::uint8_t {
 ///     answer.set_cookie({.name = "__Host-id", .value = id, .path = "/", .secure = true,
 ///                        .http_only = true, .same_site = http::same_site::lax});
 struct cookie {
-    std::string name;
-    std::string value;
+    std::string name = {};
+    std::string value = {};
     std::optional<std::chrono::sys_seconds> expires = std::nullopt;
     /// Comes before `expires`. 0 removes it: see removed().
     std::optional<std::chrono::seconds> max_age = std::nullopt;
