@@ -183,8 +183,8 @@ websocket_options sensible(websocket_options options) {
                              in_range(options.deflate->level, 0, 9))) {
         throw std::invalid_argument("a window of WebSocket has 8 to 15 bits, a level is 0 to 9");
     }
-    for (auto* const time :
-         {&options.ping_after, &options.gone_after, &options.close_within, &options.rest_after}) {
+    for (auto* const time : {&options.ping_after, &options.gone_after, &options.close_within,
+                             &options.rest_after, &options.message_grace}) {
         if (time->count() < 0)
             throw std::invalid_argument("a time of WebSocket is not negative");
         *time = at_most_ten_years(*time);

@@ -71,6 +71,10 @@ message_reader::found session::take() {
         abort();
         throw;
     }
+    if (to.between_messages())
+        pace_ = {};
+    else
+        pace_.came(step.taken);
     asked_ = ping_out_;
     if (step.taken != 0) {
         stream_.consume(step.taken);
@@ -124,6 +128,39 @@ private:
     task<bool> filling_;
 };
 
+/// For as long as it lives the rest of a message is waited for; else it does nothing.
+class session::message_wait {
+public:
+    explicit message_wait(session* of) noexcept : of_(of) {
+        if (of_ != nullptr)
+            since_ = of_->home_.now();
+    }
+    ~message_wait() {
+        if (of_ != nullptr)
+            of_->pace_.waited(of_->home_.now() - since_);
+    }
+    message_wait(const message_wait&) = delete;
+    message_wait& operator=(const message_wait&) = delete;
+
+    /// Until when.
+    [[nodiscard]] time_point end() const noexcept {
+        if (of_ == nullptr)
+            return time_point::max();
+        const websocket_options& most = of_->options_;
+        return since_ + of_->pace_.left(most.message_grace, most.message_rate_min_bytes_per_s);
+    }
+
+private:
+    session* const of_;
+    time_point since_;
+};
+
+/// Whether something of a message has come, and the rest may not come too slowly.
+bool session::is_pressed() const noexcept {
+    return reader_ && !reader_->between_messages() && !close_sent_ &&
+           options_.message_rate_min_bytes_per_s != 0;
+}
+
 /// An idle client is what waits here, so little is kept meanwhile: whatever else is to be done is
 /// `then`.
 task<std::optional<websocket_message>> session::read(bool whole, io::deadline until) {
@@ -150,8 +187,11 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
         } else if (std::exchange(looks, false)) {
             look(until);
         } else {
+            const message_wait rest(whole && is_pressed() ? this : nullptr);
             const time_point due = next_time();
-            const time_point limit = until ? std::min(*until, due) : due;
+            const time_point late = rest.end();
+            const time_point first = std::min(due, late);
+            const time_point limit = until ? std::min(*until, first) : first;
             woke by = woke::data;
             if (owes()) {
                 by = co_await arrive_or_pay(limit);
@@ -159,9 +199,12 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
                 arrival more(*this, limit);
                 by = co_await more;
             }
-            if (by == woke::time && until && *until <= due)
+            if (by == woke::time && until && *until <= first)
                 throw timed_out();
-            behind_wait(by, due);
+            if (by == woke::time && late <= due)
+                then = fail({close_code::violation, "the message comes too slowly"}, until);
+            else
+                behind_wait(by, due);
         }
         if (then.valid())
             co_await std::move(then);

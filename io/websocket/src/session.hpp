@@ -19,6 +19,7 @@
 
 #include "deflater.hpp"
 #include "frame.hpp"
+#include "message_pace.hpp"
 #include "message_reader.hpp"
 
 namespace rota::http::ws {
@@ -73,7 +74,9 @@ private:
 
     // -- reading
     class arrival;
+    class message_wait;
     [[nodiscard]] time_point next_time() const noexcept;
+    [[nodiscard]] bool is_pressed() const noexcept;
     [[nodiscard]] task<woke> arrive_or_pay(time_point limit);
     [[nodiscard]] task<woke> arrive(time_point limit);
     void time_is_up(time_point due);
@@ -124,6 +127,7 @@ private:
 
     // -- reading
     std::unique_ptr<message_reader> reader_; // or none: nothing of a message has come
+    message_pace pace_;                      // of the message at hand
     time_point heard_;                       // something
     time_point answer_by_;  // to a ping that is out, or to the close frame that was sent
     bool ping_out_ = false; // and nothing has come behind it

@@ -138,6 +138,45 @@ task<void> note(websocket ws, std::string* noted) {
     }
 }
 
+TEST_CASE("a message that comes too slowly ends the conversation") {
+    std::string noted;
+    narrow c([&noted](websocket ws) { return note(ws, &noted); }); // which gives up each second
+    const std::string slow = ws::test::frame(std::string(1'000, 'x'));
+    c.send(slow.substr(0, 10));
+    int sent = 0;
+    while (c.one->state() != routine_state::stopped && sent < 100) {
+        c.scheduler.advance(400ms);
+        c.send(slow.substr(static_cast<std::size_t>(10 + sent++), 1));
+    }
+    CHECK(sent >= 25); // ten seconds
+    CHECK(sent <= 27);
+    CHECK(c.receive() == ws::test::answer_close(1008, "the message comes too slowly"));
+}
+
+TEST_CASE("a message that is merely slow is read, and so are slow pieces") {
+    const auto send = [](narrow& c, std::size_t piece, std::chrono::milliseconds between) {
+        const std::string all = ws::test::frame(std::string(100 * piece, 'x'));
+        for (std::size_t at = 0; at < all.size(); at += piece) {
+            c.send(all.substr(at, piece));
+            c.scheduler.advance(between);
+        }
+    };
+    std::size_t whole = 0;
+    narrow slow([&whole](websocket ws) -> task<void> {
+        while (const auto message = co_await ws.read())
+            whole += message->data.size();
+    });
+    send(slow, 100, 400ms); // 250 bytes a second, for 40 seconds
+    CHECK(whole == 10'000);
+    std::size_t pieces = 0;
+    narrow slower([&pieces](websocket ws) -> task<void> {
+        while (const auto piece = co_await ws.read_piece())
+            pieces += piece->data.size();
+    });
+    send(slower, 10, 10s);
+    CHECK(pieces == 1'000);
+}
+
 /// As note(), while another routine sends a message that finds no room.
 websocket_handler notes_beside(const std::string& message, std::string& noted) {
     return [&](websocket ws) -> task<void> {

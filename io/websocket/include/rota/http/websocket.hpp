@@ -60,8 +60,9 @@ public:
     /// nothing is lost, the next call goes on; std::bad_alloc.
     ///
     /// A message above websocket_options::message_bytes_max closes with 1009, one that
-    /// server_options::content_memory_bytes_max has no room for with 1013, text that is not UTF-8
-    /// with 1007 as soon as that is certain, and what breaks the protocol with 1002.
+    /// server_options::content_memory_bytes_max has no room for with 1013, one that comes
+    /// too slowly with 1008, text that is not UTF-8 with 1007 as soon as that is certain, and what
+    /// breaks the protocol with 1002.
     task<std::optional<websocket_message>> read(io::deadline until = {});
     /// As read(), but what there is of the next message, as soon as there is some:
     /// websocket_message says whether it is the last piece, which may be empty. A piece of text may
@@ -155,6 +156,10 @@ struct websocket_options {
 
     /// Of one message, decompressed. More is 1009.
     std::size_t message_bytes_max = 16'777'216;
+    /// A message that has begun, and is read whole, may not be slower than this after its grace, as
+    /// the content of a request: else 1008. 0: no minimum.
+    std::uint64_t message_rate_min_bytes_per_s = 240;
+    milliseconds message_grace{10'000};
     /// In the order of the server's preference: the first that the client speaks is chosen. A
     /// client that speaks none of them is served without.
     std::vector<std::string> subprotocols{};
