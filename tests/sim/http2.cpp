@@ -60,6 +60,7 @@ task<void> echo(rota::http::websocket ws) {
 rota::http::websocket_options patient_websockets() {
     rota::http::websocket_options o;
     o.deflate.reset();
+    o.message_rate_min_bytes_per_s = 0;
     o.ping_after = std::chrono::hours(9);
     return o;
 }

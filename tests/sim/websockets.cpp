@@ -115,6 +115,7 @@ std::optional<rota::http::websocket_deflate> draw_deflate(random& r) {
 rota::http::router routes(hall* in, random& r) {
     rota::http::websocket_options o;
     o.message_bytes_max = message_bytes_max;
+    o.message_rate_min_bytes_per_s = 0;
     o.deflate = draw_deflate(r);
     o.ping_after =
         r.chance(300) ? std::chrono::milliseconds(r.between(1, 50)) : std::chrono::hours(9);
