@@ -182,7 +182,7 @@ private:
     std::optional<fault> found_;
     // Streams whose windows a WINDOW_UPDATE has made too large, until that is said.
     std::vector<std::int32_t> windows_too_large_;
-    bool settings_came_ = false; // and not all is said that they may have led to
+    bool settings_came_ = false; // for streams, and not all is said that they may have led to
     bool greeted_ = false;       // the settings are written
     bool client_leaves_ = false;
     bool out_of_memory_ = false;

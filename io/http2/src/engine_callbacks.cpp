@@ -108,7 +108,7 @@ struct engine::callbacks {
         engine& self = of(user);
         if (frame->hd.type == NGHTTP2_GOAWAY)
             self.client_leaves_ = true;
-        if (frame->hd.type == NGHTTP2_SETTINGS)
+        if (frame->hd.type == NGHTTP2_SETTINGS && self.streams_ > 0)
             self.settings_came_ = true;
         engine_stream* const stream = self.find(frame->hd.stream_id);
         if (stream == nullptr)

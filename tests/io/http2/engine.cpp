@@ -361,5 +361,19 @@ TEST_CASE("http2: shared content leaves from where it is, in order, or as a copy
     CHECK(one.from_there == std::size_t{32'768}); // the first and the third
 }
 
+TEST_CASE("http2: SETTINGS before any stream excuse no WINDOW_UPDATE") {
+    sharing_stream one("");
+    h2::engine engine(one, server_limits{});
+    CHECK_FALSE(engine.read(
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + make_frame(settings_frame, 0, 0) +
+        make_frame(headers_frame, end_headers | end_stream, 1, encode(asking("GET", "/"))) +
+        make_frame(window_frame, 0, 1, std::string("\x7f\xff\xff\xff", 4))));
+    std::string out;
+    engine.write(out, 1'000);
+    const std::string reset = make_frame(reset_frame, 0, 1, std::string("\0\0\0\3", 4));
+    CHECK(out.find(reset) != std::string::npos);
+    CHECK_FALSE(engine.over());
+}
+
 } // namespace
 } // namespace rota::http
