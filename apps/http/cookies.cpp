@@ -38,6 +38,7 @@ response list(const request& req) {
     out.end_array();
     response answer = response::json(std::move(text));
     answer.header("Cache-Control", "no-store"); // it is this client's
+    answer.header("X-Content-Type-Options", "nosniff");
     return answer;
 }
 

@@ -107,10 +107,11 @@ rota::http::guard_options guard_options(const settings& from) {
     return options;
 }
 
-/// Gives every answer a field, errors among them, unless it has one of that name by itself.
-rota::http::middleware promising(std::string_view name, std::string_view value) {
+/// Has every answer, errors among them, kept by nobody and taken for nothing else than it is.
+rota::http::middleware of_now() {
     rota::http::headers made;
-    made.add(name, value);
+    made.add("Cache-Control", "no-store");
+    made.add("X-Content-Type-Options", "nosniff");
     return [line = std::string(made.wire())](rota::http::request& req, rota::http::next proceed) {
         rota::http::request_access::facts(req).answer_fields += line;
         return proceed(req);
@@ -169,32 +170,24 @@ rota::http::router program::routes(const settings& from, rota::http::router more
     rota::http::router all = std::move(more);
     trust_proxies(all, from);
     track_requests(all, from);
-    add_measured(all);
-    rota::http::router others;
-    // What clients have part in, as /hello/{name} and errors, would be a script of this origin
-    // else.
-    others.use(promising("X-Content-Type-Options", "nosniff"));
     if (!from.no_console)
-        add_console(others, by, coded);
+        add_console(all, by, coded);
     add_samples(
-        others, from.max_body, [this] { context_.return_memory(); }, coded);
-    add_events(others, inspected_);
-    add_cookies(others);
-    add_websockets(others, from, [this] { context_.return_memory(); });
+        all, from.max_body, [this] { context_.return_memory(); }, coded);
+    add_events(all, inspected_);
+    add_cookies(all);
+    add_websockets(all, from, [this] { context_.return_memory(); });
 #ifdef ROTA_WITH_CRYPTO
     add_forms(
-        others, from.max_body, [this] { context_.return_memory(); }, coded);
+        all, from.max_body, [this] { context_.return_memory(); }, coded);
 #endif
-    add_files(others, from, coded);
-    add_inspection(others, inspected_);
-    const auto not_kept = [] { return promising("Cache-Control", "no-store"); };
-    others.mount("/debug",
-                 std::move(debug_routes(inspected_).use(not_kept()).use(guard::around(by))));
-    others.mount("/v1", std::move(jobs::routes(queues_)
-                                      .use(not_kept())
-                                      .use(guard::around(by, jobs::describe_failure))
-                                      .use(coded.of_answers(jobs::describe_failure))));
-    all.mount("", std::move(others));
+    add_files(all, from, coded);
+    add_inspection(all, inspected_);
+    all.mount("/debug", std::move(debug_routes(inspected_).use(of_now()).use(guard::around(by))));
+    all.mount("/v1", std::move(jobs::routes(queues_)
+                                   .use(of_now())
+                                   .use(guard::around(by, jobs::describe_failure))
+                                   .use(coded.of_answers(jobs::describe_failure))));
     add_alternatives(all, from);
     return all;
 }

@@ -45,8 +45,10 @@ std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t m
     return number;
 }
 
+/// Says that it is no script, which some names would make of it.
 response hello(const request& req) {
-    return response::text("Hello, " + std::string(req.param("name")) + "!\n");
+    return response::text("Hello, " + std::string(req.param("name")) + "!\n")
+        .header("X-Content-Type-Options", "nosniff");
 }
 
 /// So much of one letter, sent from where it is.
@@ -127,21 +129,19 @@ task<response> echo(request* req, std::uint64_t bytes_max, std::shared_ptr<echo_
                         body_writer& to) mutable { return echo_on(&body, std::move(begin), &to); };
     response answer = length ? response::stream(*length, std::move(producer), type)
                              : response::stream(std::move(producer), type);
+    answer.header("X-Content-Type-Options", "nosniff"); // it is what the client says it is
     co_return std::move(answer);
 }
 
 } // namespace
 
-void add_measured(rota::http::router& to) {
-    to.get("/plaintext", [] { return response::fixed("Hello, World!"); }).get("/json", [] {
-        return response::fixed(R"({"message":"Hello, World!"})", "application/json");
-    });
-}
-
 void add_samples(rota::http::router& to, std::uint64_t echo_bytes_max,
                  std::function<void()> return_memory, const codings& coded) {
     const auto memory = std::make_shared<echo_memory>(echo_memory_bytes, std::move(return_memory));
-    to.get("/hello/{name}", hello)
+    to.get("/plaintext", [] { return response::fixed("Hello, World!"); })
+        .get("/json",
+             [] { return response::fixed(R"({"message":"Hello, World!"})", "application/json"); })
+        .get("/hello/{name}", hello)
         .get("/bytes/{count}", coded.answers(letters))
         .get("/sleep/{ms}", sleep_then_answer)
         .get("/stream", coded.answers(stream_lines))

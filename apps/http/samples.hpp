@@ -9,10 +9,7 @@
 
 namespace rota_http {
 
-/// Adds what servers are measured by: /plaintext and /json, the same bytes each time.
-void add_measured(rota::http::router& to);
-
-/// Adds the pages to try a client on: /echo, /hello/{name}, /bytes/{count},
+/// Adds the pages to try a client on: /plaintext, /json, /echo, /hello/{name}, /bytes/{count},
 /// /sleep/{ms}, /stream. /echo takes content of up to `echo_bytes_max` bytes, and keeps about 128
 /// MiB for all requests together; `return_memory` is called on a worker when it had kept much and
 /// no longer does. What `coded` says of codings holds for /bytes, /stream and /echo.
