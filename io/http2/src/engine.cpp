@@ -7,8 +7,6 @@
 #include <new>
 #include <utility>
 
-#include <rota/detail/frame_pool.hpp>
-
 #include "answer_fields.hpp"
 
 namespace rota::http::h2 {
@@ -38,30 +36,12 @@ struct option_end {
 // What nghttp2 keeps of a stream lasts as long as the stream's frames do, and comes from where they
 // come from. It gives memory back without its size, which therefore stands in front.
 
-constexpr std::size_t size_bytes = alignof(std::max_align_t);
-
-std::size_t size_of(const void* memory) noexcept {
-    std::size_t bytes = 0;
-    std::memcpy(&bytes, static_cast<const char*>(memory) - size_bytes, sizeof bytes);
-    return bytes;
+void* allocate(std::size_t bytes, void* user) noexcept {
+    return static_cast<session_memory*>(user)->allocate(bytes);
 }
 
-void* allocate(std::size_t bytes, void* /*user*/) noexcept {
-    if (bytes > std::numeric_limits<std::size_t>::max() - size_bytes)
-        return nullptr;
-    try {
-        void* const block = frame_pool::allocate(size_bytes + bytes);
-        std::memcpy(block, &bytes, sizeof bytes);
-        return static_cast<char*>(block) + size_bytes;
-    } catch (const std::bad_alloc&) {
-        return nullptr;
-    }
-}
-
-void deallocate(void* memory, void* /*user*/) noexcept {
-    if (memory != nullptr)
-        frame_pool::deallocate(static_cast<char*>(memory) - size_bytes,
-                               size_bytes + size_of(memory));
+void deallocate(void* memory, void* user) noexcept {
+    static_cast<session_memory*>(user)->deallocate(memory);
 }
 
 void* allocate_zeros(std::size_t count, std::size_t each, void* user) noexcept {
@@ -72,16 +52,11 @@ void* allocate_zeros(std::size_t count, std::size_t each, void* user) noexcept {
 }
 
 void* reallocate(void* memory, std::size_t bytes, void* user) noexcept {
-    void* const larger = allocate(bytes, user);
-    if (larger == nullptr || memory == nullptr)
-        return larger;
-    std::memcpy(larger, memory, std::min(bytes, size_of(memory)));
-    deallocate(memory, user);
-    return larger;
+    return static_cast<session_memory*>(user)->reallocate(memory, bytes);
 }
 
-nghttp2_mem pooled() noexcept {
-    return {nullptr, allocate, deallocate, allocate_zeros, reallocate};
+nghttp2_mem pooled(session_memory& from) noexcept {
+    return {&from, allocate, deallocate, allocate_zeros, reallocate};
 }
 
 /// What is counted here need not be counted there.
@@ -113,7 +88,7 @@ engine::engine(engine_events& events, const server_limits& limits)
       connection_window_(std::max(limits.http2.connection_window_bytes, default_window)) {
     const auto options = make_options();
     nghttp2_session* made = nullptr;
-    nghttp2_mem memory = pooled(); // of which it keeps a copy
+    nghttp2_mem memory = pooled(memory_); // of which it keeps a copy
     check(nghttp2_session_server_new3(&made, callbacks_of_all(), this, options.get(), &memory));
     session_.reset(made);
     submit_settings(limits);
@@ -176,8 +151,8 @@ void engine::write(std::string& out, std::size_t bytes_max) {
         const std::uint8_t* piece = nullptr;
         made_content_ = false;
         const ssize_t size = nghttp2_session_mem_send(session_.get(), &piece);
-        if (std::exchange(out_of_memory_, false) || size < 0) { // which is said of nothing else
-            out_ = nullptr;
+        if (std::exchange(out_of_memory_, false) || size < 0 || memory_.was_short()) {
+            out_ = nullptr; // nghttp2 says so of nothing else
             throw std::bad_alloc();
         }
         if (size > 0) {

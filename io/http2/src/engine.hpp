@@ -19,6 +19,7 @@
 
 #include "frame_watch.hpp"
 #include "priority.hpp"
+#include "session_memory.hpp"
 
 namespace rota::http::h2 {
 
@@ -161,6 +162,7 @@ private:
     void prioritize_begun(std::int32_t id);
 
     engine_events& events_;
+    session_memory memory_; // of session_
     std::unique_ptr<nghttp2_session, session_end> session_;
     std::vector<nghttp2_nv> fields_; // of what is submitted next
     std::string* out_ = nullptr;     // within write()
