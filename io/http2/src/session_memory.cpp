@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 
 #include <rota/detail/frame_pool.hpp>
@@ -28,7 +29,8 @@ void* session_memory::allocate(std::size_t bytes) noexcept {
     try {
         if (bytes > std::numeric_limits<std::size_t>::max() - sizeof(block))
             throw std::bad_alloc();
-        auto* const made = ::new (frame_pool::allocate(sizeof(block) + bytes)) block;
+        void* const memory = frame_pool::allocate(sizeof(block) + bytes);
+        block* const made = std::construct_at(static_cast<block*>(memory));
         made->bytes = bytes;
         made->before = all_.before;
         made->after = &all_;
