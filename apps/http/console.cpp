@@ -1,22 +1,20 @@
 #include "console.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <rota/http/conditional.hpp>
 #include <rota/http/error.hpp>
 #include <rota/task.hpp>
+
+#include "jobs/rules/random_id.hpp"
 
 // Made of console/* by tools/embed.py.
 #include "api_js.hpp"
@@ -127,16 +125,6 @@ response serve(const console_file& file, const request& req) {
     return with_policy(conditional(response::fixed(file.content, file.type), file.etag, req));
 }
 
-/// What nobody can know before it has been sent.
-std::string make_nonce() {
-    std::array<std::uint64_t, 2> bits{};
-    while (::getrandom(bits.data(), sizeof bits, 0) != sizeof bits) {
-        if (errno != EINTR)
-            throw std::system_error(errno, std::system_category(), "getrandom");
-    }
-    return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
-}
-
 void replace(std::string& in, std::string_view from, std::string_view by) {
     if (const std::size_t at = in.find(from); at != std::string::npos)
         in.replace(at, from.size(), by);
@@ -146,7 +134,7 @@ void replace(std::string& in, std::string_view from, std::string_view by) {
 /// nonce: by their origin so would be whatever else the server has or makes up, as the files of
 /// --files; and where they are is for a proxy to say.
 response serve_page(const request& req, int status) {
-    const std::string nonce = make_nonce();
+    const std::string nonce = jobs::random_id(); // which nobody can know before it is sent
     std::string text(literal(console::index_html_bytes).text);
     replace(text, "<script ", fmt::format("<script nonce=\"{}\" ", nonce));
     if (req.version_major() == 2)
