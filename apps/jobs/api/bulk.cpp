@@ -59,13 +59,12 @@ void bulk_add::keep(std::string_view piece) {
 void bulk_add::end_line(std::string_view line) {
     if (line.ends_with('\r'))
         line.remove_suffix(1);
-    const bool too_long = line.size() > limits_.request_bytes_max;
-    const bool empty = line.find_first_not_of(" \t\r") == std::string_view::npos;
     if (skipped_) {
         read_.push_back(*std::move(skipped_));
         return;
     }
-    if (empty && !too_long)
+    const bool too_long = line.size() > limits_.request_bytes_max;
+    if (!too_long && line.find_first_not_of(" \t\r") == std::string_view::npos)
         return;
     try {
         if (too_long)

@@ -41,6 +41,7 @@ const prepared add_waste{
     "0, '', '', ($2::bytea[])[1])"};
 
 #define QUEUE "(SELECT number FROM rota_queues WHERE name = $1::text)"
+#define UNPAUSED_QUEUE "(SELECT number FROM rota_queues WHERE name = $1::text AND paused = 0)"
 // Of jobs that are named. Unlike = it uses no index: of a plan that is made once for all queues
 // nobody knows how many jobs they have, so it must not begin with all of one.
 #define IN_QUEUE "j.queue IS NOT DISTINCT FROM " QUEUE
@@ -169,11 +170,10 @@ const prepared lock_dead_named{"lock_dead_named",
                                    "j") " AND " IN_QUEUE " ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared find_holders_named{"find_holders_named", HOLDERS(DEAD_NAMED("d"), "$3::bigint")};
 // For takers that want one each, which any may be given.
-const prepared lock_first{
-    "lock_first", "SELECT " JOB TEXTS " FROM rota_jobs j "
-                  "WHERE j.queue = (SELECT number FROM rota_queues WHERE name = $1::text AND "
-                  "paused = 0) AND j.state = 0 ORDER BY j.rank, j.id LIMIT $2::bigint "
-                  "FOR UPDATE OF j SKIP LOCKED"};
+const prepared lock_first{"lock_first", "SELECT " JOB TEXTS " FROM rota_jobs j "
+                                        "WHERE j.queue = " UNPAUSED_QUEUE " AND j.state = 0 "
+                                        "ORDER BY j.rank, j.id LIMIT $2::bigint "
+                                        "FOR UPDATE OF j SKIP LOCKED"};
 // For takers that want up to $2 each, whose payloads may add up to $3 each: no more is locked than
 // they are given, since others pass over what is. Sizes never change, so they are looked at before:
 // so many jobs that as many of the largest would fit, too. Others may have the first ones in hand:
@@ -186,8 +186,8 @@ const prepared lock_to_take{
     "fitting AS (SELECT greatest(count(*), 1) AS jobs FROM (SELECT sum(s.size) OVER "
     "(ORDER BY s.size DESC, s.id) AS bytes FROM sizes s) l WHERE l.bytes <= $3::bigint), "
     "first AS (SELECT " JOB TEXTS " FROM rota_jobs j "
-    "WHERE j.queue = (SELECT number FROM rota_queues WHERE name = $1::text AND paused = 0) "
-    "AND j.state = 0 ORDER BY j.rank, j.id LIMIT (SELECT sum(least(w.max, f.jobs))::bigint "
+    "WHERE j.queue = " UNPAUSED_QUEUE
+    " AND j.state = 0 ORDER BY j.rank, j.id LIMIT (SELECT sum(least(w.max, f.jobs))::bigint "
     "FROM unnest($2::bigint[]) AS w(max) CROSS JOIN fitting f) FOR UPDATE OF j SKIP LOCKED) "
     "SELECT " JOB TEXTS " FROM (SELECT f.*, sum(octet_length(f.payload)) OVER "
     "(ORDER BY f.rank, f.id) - octet_length(f.payload) AS before FROM first f) j "
