@@ -240,15 +240,8 @@ TEST_CASE("http2: a stream whose fields cannot be sent is reset, and the others 
     CHECK(c.goaway() == -1);
 }
 
-/// One stream, whose answer is no more than its trailers, for which there is no memory.
-struct forgetful_stream final : h2::engine_stream, h2::engine_events {
-    headers trailers;
-    content ready(std::size_t /*bytes_max*/) noexcept override {
-        ::test::allocations_left = 0;
-        ::test::failures_left = 1;
-        return {.bytes = 0, .last = true, .trailers = &trailers};
-    }
-    slice take(std::size_t /*bytes*/) noexcept override { return {}; }
+/// One stream, which does nothing about what happens to it.
+struct still_stream : h2::engine_stream, h2::engine_events {
     h2::engine_stream* on_begin(std::int32_t /*id*/) override { return this; }
     void on_field(h2::engine_stream* /*of*/, std::string_view /*name*/, std::string_view /*value*/,
                   bool /*trailer*/) override {}
@@ -259,10 +252,24 @@ struct forgetful_stream final : h2::engine_stream, h2::engine_events {
     void on_sent(h2::engine_stream* /*of*/, std::size_t /*bytes*/, bool /*last*/,
                  bool /*cut*/) noexcept override {}
     void on_closed(h2::engine_stream* /*of*/) override {}
-    bool send_shared(std::string& /*before*/, const rota::io::shared_bytes& /*content*/) override {
+    bool send_shared(std::string& /*before*/, const io::shared_bytes& /*content*/) override {
         return false;
     }
     bool on_provoked_reset() noexcept override { return true; }
+
+protected:
+    ~still_stream() = default;
+};
+
+/// One stream, whose answer is no more than its trailers, for which there is no memory.
+struct forgetful_stream final : still_stream {
+    headers trailers;
+    content ready(std::size_t /*bytes_max*/) noexcept override {
+        ::test::allocations_left = 0;
+        ::test::failures_left = 1;
+        return {.bytes = 0, .last = true, .trailers = &trailers};
+    }
+    slice take(std::size_t /*bytes*/) noexcept override { return {}; }
 };
 
 TEST_CASE("http2: that there is no memory for trailers is said") {
@@ -286,7 +293,7 @@ TEST_CASE("http2: that there is no memory for trailers is said") {
 
 /// One stream, whose answer is shared content. Every other piece of it can be sent from where it
 /// is.
-struct sharing_stream final : h2::engine_stream, h2::engine_events {
+struct sharing_stream final : still_stream {
     io::shared_bytes all;
     std::string_view left;
     std::string sent;      // what has left, in order
@@ -302,16 +309,6 @@ struct sharing_stream final : h2::engine_stream, h2::engine_events {
         left.remove_prefix(bytes);
         return {taken, &all};
     }
-    h2::engine_stream* on_begin(std::int32_t /*id*/) override { return this; }
-    void on_field(h2::engine_stream* /*of*/, std::string_view /*name*/, std::string_view /*value*/,
-                  bool /*trailer*/) override {}
-    void on_request(h2::engine_stream* /*of*/, bool /*more*/) override {}
-    void on_content(h2::engine_stream* /*of*/, std::string_view /*piece*/) override {}
-    void on_content_end(h2::engine_stream* /*of*/) override {}
-    void on_trailers(h2::engine_stream* /*of*/) override {}
-    void on_sent(h2::engine_stream* /*of*/, std::size_t /*bytes*/, bool /*last*/,
-                 bool /*cut*/) noexcept override {}
-    void on_closed(h2::engine_stream* /*of*/) override {}
     bool send_shared(std::string& before, const io::shared_bytes& content) override {
         if (++asked % 2 == 0)
             return false;
@@ -323,7 +320,6 @@ struct sharing_stream final : h2::engine_stream, h2::engine_events {
         before.clear();
         return true;
     }
-    bool on_provoked_reset() noexcept override { return true; }
 };
 
 /// The content of the DATA frames in `bytes`.

@@ -131,7 +131,8 @@ void run_windows(std::uint32_t seed, bool takes_shared) {
     CHECK(held.use_count() == 1);
 }
 
-TEST_CASE("http2: shared content is whole, whatever the windows and whoever is reset in between") {
+TEST_CASE("http2: shared content is whole, whatever the windows, and whichever streams are reset "
+          "in between") {
     for (std::uint32_t seed = 0; seed < 60; ++seed)
         run_windows(seed, seed % 3 != 0);
 }
