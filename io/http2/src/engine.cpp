@@ -33,8 +33,7 @@ struct option_end {
     void operator()(nghttp2_option* of) const noexcept { nghttp2_option_del(of); }
 };
 
-// What nghttp2 keeps of a stream lasts as long as the stream's frames do, and comes from where they
-// come from. It gives memory back without its size, which therefore stands in front.
+// What nghttp2 calls for memory, with the session's as its user data.
 
 void* allocate(std::size_t bytes, void* user) noexcept {
     return static_cast<session_memory*>(user)->allocate(bytes);

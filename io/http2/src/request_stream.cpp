@@ -36,8 +36,7 @@ void request_stream::begin(std::int32_t id) noexcept {
     content_.begin(id, true);
     gone_.reset();
     kept_from_ = 0;
-    external_ = {};
-    shared_ = {};
+    drop_external();
     file_ = nullptr;
     file_error_ = 0;
     answer_ = begun_answer_ = nullptr;
@@ -52,7 +51,7 @@ void request_stream::rest() noexcept {
     fields_.reset();
     content_.release();
     detail::clear_and_trim(kept_);
-    shared_ = {};
+    drop_external();
 }
 
 // --- Answering ---
@@ -146,6 +145,11 @@ void request_stream::share(response& answer) {
     external_ = shared_.view();
 }
 
+void request_stream::drop_external() noexcept {
+    external_ = {};
+    shared_ = {};
+}
+
 bool request_stream::try_send(response& answer) {
     if (closed_ || !answer.is_whole())
         return false;
@@ -224,8 +228,7 @@ void request_stream::give_up(error_code why) noexcept {
     last_ = false;
     kept_.clear();
     kept_from_ = 0;
-    external_ = {};
-    shared_ = {};
+    drop_external();
     try {
         place_.by.reset(id_, why);
         place_.on.flush();

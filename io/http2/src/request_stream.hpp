@@ -159,6 +159,7 @@ private:
     void submit(const response& answer, bool content);
     void submit_whole(response& answer);
     void share(response& answer);
+    void drop_external() noexcept;
     void begin_content(bool empty);
     [[nodiscard]] bool begin_piece(std::size_t size);
     void offer();

@@ -48,8 +48,7 @@ bool request_stream::begin_piece(std::size_t size) {
 
 /// Without the rest of it, what follows would look like content that it is not.
 request_stream::begun_piece::~begun_piece() {
-    of.external_ = {};
-    of.shared_ = {};
+    of.drop_external();
     of.file_ = nullptr;
     if (!whole)
         of.give_up(error_code::internal_error);

@@ -4,10 +4,13 @@
 
 namespace rota::http::h2 {
 
-/// The memory of one session of nghttp2, from the pool of frames. Behind a first lack of it
-/// libnghttp2 1.52 may give a block back twice: that of content for which its queue finds no room.
-/// So from then on what is given back stays until the end, which comes soon. Used by one thread at
-/// a time.
+/// The memory of one session of nghttp2: the engine's that has the session, used by the holder of
+/// its worker's baton. It comes from the pool of frames, since what is kept of a stream lasts as
+/// long as the stream's frames do.
+///
+/// Behind a first lack of it libnghttp2 1.52 may give a block back twice: that of content for which
+/// its queue finds no room. So from then on what is given back stays until the end, which
+/// engine::write() brings about.
 class session_memory {
 public:
     session_memory() noexcept = default;
@@ -26,7 +29,7 @@ public:
 
 private:
     struct alignas(std::max_align_t) block {
-        std::size_t bytes = 0; // behind it
+        std::size_t bytes = 0; // behind it: nghttp2 gives back without a size
         block* before = this;
         block* after = this;
     };
