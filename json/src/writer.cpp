@@ -1,13 +1,15 @@
 #include <rota/json/writer.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
 namespace rota::json {
 namespace {
 
-/// What a text begins with: a well-formed UTF-8 sequence (RFC 3629 section 4), or as much of one as
-/// is there, at least a byte (the "maximal subpart" that Unicode replaces by one U+FFFD).
+/// What a text that does not begin with ASCII begins with: a well-formed UTF-8 sequence (RFC 3629
+/// section 4), or as much of one as is there, at least a byte (the "maximal subpart" that Unicode
+/// replaces by one U+FFFD).
 struct sequence {
     std::size_t length;
     bool whole;
@@ -16,8 +18,6 @@ struct sequence {
 sequence first_sequence(std::string_view text) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char lead = byte(0);
-    if (lead < 0x80)
-        return {1, true};
     if (lead < 0xc2 || lead > 0xf4)
         return {1, false};
     const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
@@ -32,6 +32,8 @@ sequence first_sequence(std::string_view text) noexcept {
     }
     return {length, true};
 }
+
+bool stands_for_itself(char c) noexcept { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
 void append_escaped(std::string& out, char control) {
     constexpr std::string_view hex = "0123456789abcdef";
@@ -56,13 +58,20 @@ void append_escaped(std::string& out, char control) {
 
 void append_quoted(std::string& out, std::string_view text) {
     out += '"';
-    while (!text.empty()) {
+    for (;;) {
+        // Most of most texts stands for itself: as long as it does, all at once.
+        const auto special = std::ranges::find_if_not(text, stands_for_itself);
+        const auto plain = static_cast<std::size_t>(special - text.begin());
+        out.append(text, 0, plain);
+        text.remove_prefix(plain);
+        if (text.empty())
+            break;
         const char c = text.front();
         std::size_t used = 1;
         if (c == '"' || c == '\\') {
             out += '\\';
             out += c;
-        } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+        } else if (static_cast<unsigned char>(c) < 0x80) {
             append_escaped(out, c);
         } else {
             const sequence first = first_sequence(text);

@@ -213,7 +213,12 @@ std::string describe_jobs(const job_list& list) {
 }
 
 std::string describe_taken(const std::vector<taken_job>& jobs) {
+    constexpr std::size_t beside = 256; // about as long as what is beside a payload
+    std::size_t length = beside;
+    for (const taken_job& job : jobs)
+        length += job.payload.size() + job.key.size() + beside;
     std::string body;
+    body.reserve(length);
     rota::json::writer w(body);
     w.begin_object().key("jobs").begin_array();
     for (const taken_job& job : jobs) {

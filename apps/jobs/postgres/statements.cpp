@@ -45,9 +45,12 @@ const prepared add_waste{
 // Of jobs that are named. Unlike = it uses no index: of a plan that is made once for all queues
 // nobody knows how many jobs they have, so it must not begin with all of one.
 #define IN_QUEUE "j.queue IS NOT DISTINCT FROM " QUEUE
-#define JOB                                                                                        \
+#define FACTS                                                                                      \
     "j.queue, j.id, j.state, j.rank, j.attempts, j.duplicates, j.added_at, j.since, j.due, "       \
-    "j.queued_ms, j.in_progress_ms, j.cause, j.token, j.digest"
+    "j.queued_ms, j.in_progress_ms, j.cause, j.token"
+#define JOB FACTS ", j.digest"
+// Where nobody asks by keys.
+#define JOB_TAKEN FACTS ", NULL::bytea AS digest"
 // Those that hold keys. As an array: no plan of that begins with all jobs, or all keys.
 #define HOLDS(digests)                                                                             \
     "j.id = ANY(ARRAY(SELECT k.id FROM rota_keys k WHERE k.queue = " QUEUE                         \
@@ -170,7 +173,7 @@ const prepared lock_dead_named{"lock_dead_named",
                                    "j") " AND " IN_QUEUE " ORDER BY j.rank, j.id FOR UPDATE OF j"};
 const prepared find_holders_named{"find_holders_named", HOLDERS(DEAD_NAMED("d"), "$3::bigint")};
 // For takers that want one each, which any may be given.
-const prepared lock_first{"lock_first", "SELECT " JOB TEXTS " FROM rota_jobs j "
+const prepared lock_first{"lock_first", "SELECT " JOB_TAKEN TEXTS " FROM rota_jobs j "
                                         "WHERE j.queue = " UNPAUSED_QUEUE " AND j.state = 0 "
                                         "ORDER BY j.rank, j.id LIMIT $2::bigint "
                                         "FOR UPDATE OF j SKIP LOCKED"};
@@ -178,6 +181,7 @@ const prepared lock_first{"lock_first", "SELECT " JOB TEXTS " FROM rota_jobs j "
 // they are given, since others pass over what is. Sizes never change, so they are looked at before:
 // so many jobs that as many of the largest would fit, too. Others may have the first ones in hand:
 // twice as many as are wanted are looked at. Should those behind be larger, not all are given.
+#define ALL_BYTES "$3::bigint * array_length($2::bigint[], 1)"
 const prepared lock_to_take{
     "lock_to_take",
     "WITH sizes AS (SELECT j.id, octet_length(j.payload) AS size FROM rota_jobs j "
@@ -185,13 +189,15 @@ const prepared lock_to_take{
     "LIMIT (SELECT 2 * sum(w.max)::bigint FROM unnest($2::bigint[]) AS w(max))), "
     "fitting AS (SELECT greatest(count(*), 1) AS jobs FROM (SELECT sum(s.size) OVER "
     "(ORDER BY s.size DESC, s.id) AS bytes FROM sizes s) l WHERE l.bytes <= $3::bigint), "
-    "first AS (SELECT " JOB TEXTS " FROM rota_jobs j "
+    "first AS (SELECT " JOB_TAKEN TEXTS " FROM rota_jobs j "
     "WHERE j.queue = " UNPAUSED_QUEUE
     " AND j.state = 0 ORDER BY j.rank, j.id LIMIT (SELECT sum(least(w.max, f.jobs))::bigint "
     "FROM unnest($2::bigint[]) AS w(max) CROSS JOIN fitting f) FOR UPDATE OF j SKIP LOCKED) "
-    "SELECT " JOB TEXTS " FROM (SELECT f.*, sum(octet_length(f.payload)) OVER "
-    "(ORDER BY f.rank, f.id) - octet_length(f.payload) AS before FROM first f) j "
-    "WHERE j.before <= $3::bigint * array_length($2::bigint[], 1) ORDER BY j.rank, j.id"};
+    "SELECT " JOB TEXTS " FROM first j WHERE CASE WHEN (SELECT sum(octet_length(f.payload)) "
+    "FROM first f) <= " ALL_BYTES " THEN true ELSE j.id = ANY(ARRAY(SELECT c.id FROM "
+    "(SELECT f.id, sum(octet_length(f.payload)) OVER (ORDER BY f.rank, f.id) - "
+    "octet_length(f.payload) AS before FROM first f) c WHERE c.before <= " ALL_BYTES ")) END"};
+#undef ALL_BYTES
 const prepared find_job{"find_job", "SELECT " JOB_SHOWN TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                                     " AND j.id = $2::bigint"};
 // One row more than the payloads allow ($6), so that it can be told that there are more.
@@ -363,7 +369,9 @@ const prepared notify{"notify", "SELECT pg_notify($1::text, $2::text)"};
 
 #undef QUEUE
 #undef IN_QUEUE
+#undef FACTS
 #undef JOB
+#undef JOB_TAKEN
 #undef HOLDS
 #undef OVER_AT
 #undef NOT_OVER_AT
