@@ -14,6 +14,7 @@ namespace {
 
 /// Of a job, unless a server is set to take larger ones.
 constexpr std::size_t waste_bytes = 262'144;
+constexpr std::size_t queues_seen_max = 1'000;
 
 template <class T>
 std::vector<std::optional<std::string_view>> views(const T& texts) {
@@ -79,15 +80,8 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     };
     ask_for(what.locked_id, sql::lock_id);
     ask_for(what.read_id, sql::find_job);
-    if (!what.takers.empty()) {
-        const auto takers = static_cast<std::ptrdiff_t>(what.takers.size());
-        if (std::ranges::count(what.takers, 1) == takers)
-            send(sql::lock_first, [&](postgres_values& v) { v.add(what.takers.size()); });
-        else
-            send(sql::lock_to_take,
-                 [&](postgres_values& v) { v.add(what.takers).add(needs.take_bytes_max); });
-        take_jobs();
-    }
+    if (!what.takers.empty())
+        ask_to_take(name, what.takers, needs.take_bytes_max);
     if (what.list)
         ask_for_list(name, *what.list);
     if (what.oldest) {
@@ -109,6 +103,31 @@ void postgres_load::ask_for_rows_of(const std::string& name, const postgres_need
     }
     if (what.removal)
         ask_for_removed(name);
+}
+
+/// One job for each taker always fits. Else sizes have to be looked at before, unless the last jobs
+/// of this queue were so small that so many of them fit: those of a queue are mostly alike. Where
+/// they are not any longer, what is locked too much is given back at the end, once.
+void postgres_load::ask_to_take(const std::string& name, const std::vector<std::int64_t>& takers,
+                                std::uint64_t bytes_max) {
+    postgres_values values;
+    values.add(std::string_view(name));
+    const auto most = static_cast<std::uint64_t>(std::ranges::max(takers));
+    const auto seen = seen_.find(name);
+    if (most == 1)
+        over_.send(sql::lock_first.name, values.add(takers.size()));
+    else if (seen != seen_.end() && seen->second <= bytes_max / most)
+        over_.send(sql::lock_small.name, values.add(takers).add(bytes_max));
+    else
+        over_.send(sql::lock_to_take.name, values.add(takers).add(bytes_max));
+    takers_.emplace_back([this, &name](const postgres_result& r) {
+        const std::size_t largest = rows_.load_jobs(r, nullptr);
+        if (r.rows() == 0)
+            return;
+        if (seen_.size() >= queues_seen_max)
+            seen_.clear();
+        seen_[name] = largest;
+    });
 }
 
 /// What others have in hand is left to the next slice. Additions are counted when they are there:

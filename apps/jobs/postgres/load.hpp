@@ -17,8 +17,12 @@ namespace jobs {
 /// transactions lock them, and takes what comes. For one routine at a time.
 class postgres_load {
 public:
-    /// `over` outlives it.
-    explicit postgres_load(postgres_connection& over) noexcept : over_(over) {}
+    /// By their queues, how large the largest payload was that was taken last.
+    using sizes_seen = std::map<std::string, std::size_t>;
+
+    /// `over` and `seen` outlive it.
+    postgres_load(postgres_connection& over, sizes_seen& seen) noexcept
+        : over_(over), seen_(seen) {}
     postgres_load(const postgres_load&) = delete;
     postgres_load& operator=(const postgres_load&) = delete;
 
@@ -37,6 +41,8 @@ public:
 private:
     void ask_for_rows_of(const std::string& name, const postgres_needs::of_queue& what,
                          const postgres_needs& needs);
+    void ask_to_take(const std::string& name, const std::vector<std::int64_t>& takers,
+                     std::uint64_t bytes_max);
     void ask_for_leases(const std::string& name, const postgres_needs::of_queue& what);
     void ask_for_list(const std::string& name, const list_request& what);
     void ask_for_dead(const std::string& name, const dead_request& what, time_ms now);
@@ -48,6 +54,7 @@ private:
     void take_nothing();
 
     postgres_connection& over_;
+    sizes_seen& seen_;
     postgres_table rows_;
     bool due_ = false;
     std::map<std::string, std::uint64_t> locked_; // the numbers of queues, 0: it was not there

@@ -104,7 +104,7 @@ rota::task<postgres_session::verdict>
 postgres_session::attempt(const step_line* steps, const postgres_needs* needs, bool due_ended) {
     const step_kind kind = kind_of(steps->front()->what());
     const bool reading = kind == step_kind::reading || kind == step_kind::looks;
-    postgres_load loaded(over_);
+    postgres_load loaded(over_, sizes_seen_);
     loaded.ask_for(*needs, !due_ended && looks_for_due(kind), crowded_);
     if (reading)
         over_.send((needs->room ? sql::roll_back : sql::commit).name);

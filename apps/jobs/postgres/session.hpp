@@ -13,6 +13,7 @@
 
 #include "connection.hpp"
 #include "jobs/rules/ledger.hpp"
+#include "load.hpp"
 #include "needs.hpp"
 #include "step.hpp"
 #include "table.hpp"
@@ -84,6 +85,7 @@ private:
     const std::int64_t shard_;
     token_walk& tokens_;
     const teller tell_;
+    postgres_load::sizes_seen sizes_seen_;
     std::set<std::string> crowded_;    // queues with little room left: additions take turns
     std::set<std::string> refused_;    // there are too many queues for these
     std::vector<std::string> missing_; // to be made

@@ -177,27 +177,37 @@ const prepared lock_first{"lock_first", "SELECT " JOB_TAKEN TEXTS " FROM rota_jo
                                         "WHERE j.queue = " UNPAUSED_QUEUE " AND j.state = 0 "
                                         "ORDER BY j.rank, j.id LIMIT $2::bigint "
                                         "FOR UPDATE OF j SKIP LOCKED"};
+#define WANTED "unnest($2::bigint[]) AS w(max)"
+#define FIRST_UP_TO(limit)                                                                         \
+    "first AS (SELECT " JOB_TAKEN TEXTS " FROM rota_jobs j WHERE j.queue = " UNPAUSED_QUEUE        \
+    " AND j.state = 0 ORDER BY j.rank, j.id LIMIT (" limit ") FOR UPDATE OF j SKIP LOCKED) "
+// Of those: as many as may be given.
+#define ALL_BYTES "$3::bigint * array_length($2::bigint[], 1)"
+#define GIVEN                                                                                      \
+    "SELECT " JOB TEXTS " FROM first j WHERE CASE WHEN (SELECT sum(octet_length(f.payload)) "      \
+    "FROM first f) <= " ALL_BYTES " THEN true ELSE j.id = ANY(ARRAY(SELECT c.id FROM "             \
+    "(SELECT f.id, sum(octet_length(f.payload)) OVER (ORDER BY f.rank, f.id) - "                   \
+    "octet_length(f.payload) AS before FROM first f) c WHERE c.before <= " ALL_BYTES ")) END"
 // For takers that want up to $2 each, whose payloads may add up to $3 each: no more is locked than
 // they are given, since others pass over what is. Sizes never change, so they are looked at before:
 // so many jobs that as many of the largest would fit, too. Others may have the first ones in hand:
 // twice as many as are wanted are looked at. Should those behind be larger, not all are given.
-#define ALL_BYTES "$3::bigint * array_length($2::bigint[], 1)"
 const prepared lock_to_take{
     "lock_to_take",
     "WITH sizes AS (SELECT j.id, octet_length(j.payload) AS size FROM rota_jobs j "
     "WHERE j.queue = " QUEUE " AND j.state = 0 ORDER BY j.rank, j.id "
-    "LIMIT (SELECT 2 * sum(w.max)::bigint FROM unnest($2::bigint[]) AS w(max))), "
+    "LIMIT (SELECT 2 * sum(w.max)::bigint FROM " WANTED ")), "
     "fitting AS (SELECT greatest(count(*), 1) AS jobs FROM (SELECT sum(s.size) OVER "
-    "(ORDER BY s.size DESC, s.id) AS bytes FROM sizes s) l WHERE l.bytes <= $3::bigint), "
-    "first AS (SELECT " JOB_TAKEN TEXTS " FROM rota_jobs j "
-    "WHERE j.queue = " UNPAUSED_QUEUE
-    " AND j.state = 0 ORDER BY j.rank, j.id LIMIT (SELECT sum(least(w.max, f.jobs))::bigint "
-    "FROM unnest($2::bigint[]) AS w(max) CROSS JOIN fitting f) FOR UPDATE OF j SKIP LOCKED) "
-    "SELECT " JOB TEXTS " FROM first j WHERE CASE WHEN (SELECT sum(octet_length(f.payload)) "
-    "FROM first f) <= " ALL_BYTES " THEN true ELSE j.id = ANY(ARRAY(SELECT c.id FROM "
-    "(SELECT f.id, sum(octet_length(f.payload)) OVER (ORDER BY f.rank, f.id) - "
-    "octet_length(f.payload) AS before FROM first f) c WHERE c.before <= " ALL_BYTES ")) END"};
+    "(ORDER BY s.size DESC, s.id) AS bytes FROM sizes s) l WHERE l.bytes <= "
+    "$3::bigint), " FIRST_UP_TO("SELECT sum(least(w.max, f.jobs))::bigint FROM " WANTED
+                                " CROSS JOIN fitting f") GIVEN};
+// The same where the last ones were so small that so many of them fit, a third of the work.
+const prepared lock_small{"lock_small",
+                          "WITH " FIRST_UP_TO("SELECT sum(w.max)::bigint FROM " WANTED) GIVEN};
+#undef WANTED
+#undef FIRST_UP_TO
 #undef ALL_BYTES
+#undef GIVEN
 const prepared find_job{"find_job", "SELECT " JOB_SHOWN TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                                     " AND j.id = $2::bigint"};
 // One row more than the payloads allow ($6), so that it can be told that there are more.
@@ -421,7 +431,7 @@ std::span<const sql::prepared* const> sql::statements() noexcept {
         &next_due_job,   &lock_dead,        &find_holders,   &lock_dead_named, &find_holders_named,
         &find_digest,    &find_dead_digest, &lock_counts_of, &count_slice,     &lock_slice,
         &count_tokens,   &hold_keys,        &free_keys,      &find_digests,    &count_duplicates,
-        &lock_keys_of,   &lock_first};
+        &lock_keys_of,   &lock_first,       &lock_small};
     return all;
 }
 

@@ -44,6 +44,7 @@ extern const prepared lock_counts_of;   ///< the same
 extern const prepared count_slice;      ///< its jobs, up to one more than a slice; its counts
 extern const prepared find_holders_named;
 extern const prepared lock_first;     ///< the first of a queue that nobody else has in hand
+extern const prepared lock_small;     ///< the same, of those that are small
 extern const prepared lock_to_take;   ///< the first of a queue that nobody else has in hand
 extern const prepared find_job;       ///< one job
 extern const prepared list_jobs;      ///< of one state, behind a place

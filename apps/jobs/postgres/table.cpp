@@ -83,8 +83,9 @@ void postgres_table::load_queues(const postgres_result& rows, bool counted_too) 
     }
 }
 
-void postgres_table::load_jobs(const postgres_result& rows,
-                               const std::map<std::string, std::string>* keys) {
+std::size_t postgres_table::load_jobs(const postgres_result& rows,
+                                      const std::map<std::string, std::string>* keys) {
+    std::size_t largest = 0;
     for (int i = 0; i < rows.rows(); ++i) {
         const job_row job = job_at(rows, i);
         if (rows_.find(job.queue, job.id))
@@ -96,12 +97,15 @@ void postgres_table::load_jobs(const postgres_result& rows,
         } else if (rows.is_null(i, 14)) {
             key = '\0' + std::to_string(job.id); // not asked for: one that no other has
         }
-        rows_.insert(job, std::move(key), std::string(rows.text(i, 15)));
+        std::string payload(rows.text(i, 15));
+        largest = std::max(largest, payload.size());
+        rows_.insert(job, std::move(key), std::move(payload));
         if (!rows.is_null(i, 12))
             rows_.update(job, lease_of(job, rows.text(i, 12)));
         if (!rows.is_null(i, 16))
             rows_.set_error(job, rows.text(i, 16));
     }
+    return largest;
 }
 
 void postgres_table::load_tokens(const postgres_result& rows) {

@@ -35,8 +35,9 @@ public:
     /// those of the jobs in hand, to be loaded before: what has changed is told by the difference.
     void load_queues(const postgres_result& rows, bool counted);
     /// Rows of the job columns. `keys`, by their digests, where the rows have none; null: the rules
-    /// do not ask for keys, or the rows have them.
-    void load_jobs(const postgres_result& rows, const std::map<std::string, std::string>* keys);
+    /// do not ask for keys, or the rows have them. Returns how large the largest payload is.
+    std::size_t load_jobs(const postgres_result& rows,
+                          const std::map<std::string, std::string>* keys);
     void load_tokens(const postgres_result& rows);
     void load_ids(const postgres_result& rows);
     /// A queue may be erased whose jobs are all in hand, and its counts, of those shards, locked.

@@ -69,6 +69,7 @@ const std::map<std::string_view, use> uses{
     {"lock_slice", {"'queue-0', 100", 110, 1'000}},
     {"lock_first", {"'queue-0', 10", 80}},
     {"lock_to_take", {"'queue-0', '{4,6}', 1000000", 80}},
+    {"lock_small", {"'queue-0', '{4,6}', 1000000", 80}},
     {"find_job", {"'queue-0', 900"}},
     {"list_jobs", {"'queue-0', 0, 9, 1000, 11, 1000000", 80}},
     {"oldest_jobs", {"'queue-0'"}},

@@ -212,8 +212,8 @@ TEST_CASE("a job that is named is found without looking at others of its queue")
         CHECK_THAT(each, !ContainsSubstring(others));
     for (const std::string& each :
          {plan(sql::lock_first, "'q', 7"), plan(sql::lock_to_take, "'q', '{7}', 1000"),
-          plan(sql::lock_dead, "'q', 0, 0, 500"), plan(sql::find_holders, "'q', 0, 0, 500, 9"),
-          plan(sql::lock_slice, "'q', 500")})
+          plan(sql::lock_small, "'q', '{7}', 1000"), plan(sql::lock_dead, "'q', 0, 0, 500"),
+          plan(sql::find_holders, "'q', 0, 0, 500, 9"), plan(sql::lock_slice, "'q', 500")})
         CHECK_THAT(each, ContainsSubstring(others));
     CHECK_THAT(plan(sql::find_holders, "'q', 0, 0, 500, 9"), ContainsSubstring("rota_keys_digest"));
 }

@@ -1,6 +1,8 @@
 // Jobs are taken by several at a time: what one is not given is there for the others.
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <new>
 #include <string>
@@ -73,7 +75,7 @@ struct taking {
     }
 
     scratch_schema schema;
-    postgres_store store{schema.context(), schema.url()};
+    postgres_store store{schema.context(), schema.url(), {}, {.connections = 1}};
 };
 
 constexpr std::size_t large = 262'144;
@@ -112,6 +114,25 @@ TEST_CASE("a few large jobs among small ones leave a take as it is") {
     const slow_taker one(all.schema, "900");
     CHECK(one.given() == 900);
     CHECK(all.next() == "900 ");
+}
+
+TEST_CASE("large jobs behind small ones are given as they fit, and the rest to the next") {
+    if (!postgres_for_tests())
+        SKIP("ROTA_TEST_POSTGRES names no database");
+    std::vector<std::size_t> sizes(10, 10);
+    sizes.resize(150, large);
+    taking all(sizes);
+    CHECK(all.next(5) == "0 1 2 3 4 "); // so that the next is taken for one of small jobs
+    std::string taken;
+    for (const std::size_t many : {68, 64, 13}) { // 16 MiB: 63 of the large ones and the small ones
+        const std::string keys = all.next(1'000);
+        CHECK(std::ranges::count(keys, ' ') == static_cast<std::ptrdiff_t>(many));
+        taken += keys;
+    }
+    std::string expected;
+    for (int i = 5; i < 150; ++i)
+        expected += std::to_string(i) + ' ';
+    CHECK(taken == expected);
 }
 
 TEST_CASE("a job that is larger than all that may be given at once is given") {
