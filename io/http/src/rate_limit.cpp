@@ -21,8 +21,9 @@ constexpr std::size_t sets_min = 16;
 
 std::int64_t ns_of(double seconds) {
     // Not so much that sums could overflow.
-    const double ns = seconds * ns_per_s;
-    return ns > 1 ? std::llround(std::min(ns, 1e17)) : 1;
+    if (!(seconds <= token_buckets::refill_s_max))
+        throw std::invalid_argument("a bucket has to be full again within 100,000,000 s");
+    return std::max<std::int64_t>(std::llround(seconds * ns_per_s), 1);
 }
 
 double checked_rate(double per_second, double burst) {
@@ -58,6 +59,10 @@ std::uint64_t keyed_hash(std::string_view key, std::uint64_t seed) noexcept {
         hash = mixed(hash ^ word, seed);
         key.remove_prefix(size);
     }
+    // Products alone are no good: for some seeds keys that differ by little have sets in common.
+    hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;
+    hash = (hash ^ hash >> 33) * 0xc4ceb9fe1a85ec53;
+    hash ^= hash >> 33;
     return hash == 0 ? 1 : hash;
 }
 
@@ -90,8 +95,12 @@ task<response> refuse_for(const limiter* self, std::chrono::nanoseconds wait) {
 } // namespace
 
 token_buckets::token_buckets(double per_second, double burst, std::size_t keys_max)
+    : token_buckets(per_second, burst, keys_max, random_seed()) {}
+
+token_buckets::token_buckets(double per_second, double burst, std::size_t keys_max,
+                             std::uint64_t seed)
     : interval_ns_(ns_of(1 / checked_rate(per_second, burst))),
-      depth_ns_(ns_of(burst * static_cast<double>(interval_ns_) / ns_per_s)), seed_(random_seed()),
+      depth_ns_(ns_of(burst * static_cast<double>(interval_ns_) / ns_per_s)), seed_(seed),
       parts_(std::clamp<std::size_t>(checked_keys(keys_max) / 256, 1, parts_max)),
       part_sets_(std::max((2 * keys_max + ways * parts_ - 1) / (ways * parts_), sets_min)),
       sets_(parts_ * part_sets_) {}

@@ -1,18 +1,30 @@
 #include <rota/http/rate_limit.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <limits>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
 #include <rota/http/detail/request_access.hpp>
 
 #include "answered.hpp"
 
 namespace rota::http {
+
+/// With a secret that is known, so that what goes wrong for one goes wrong each time.
+struct seeded_buckets {
+    static token_buckets make(std::size_t keys_max, std::uint64_t seed) {
+        return {1, 2, keys_max, seed};
+    }
+};
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -73,6 +85,33 @@ TEST_CASE("as many keys as are asked for have buckets of their own") {
         CHECK_THROWS_AS(token_buckets(1, 1, none), std::invalid_argument);
 }
 
+TEST_CASE("keys that differ by little have buckets of their own, whatever the secret is") {
+    const auto network = [](std::size_t i) { // as those of IPv6 are told
+        std::string key("\6\x20\x01\x0d\xb8", 5);
+        for (const unsigned shift : {24U, 16U, 8U, 0U})
+            key += static_cast<char>(i >> shift & 0xff);
+        return key;
+    };
+    const auto numbered = [](std::size_t i) { return "k7-" + std::to_string(i); };
+    std::vector<std::uint64_t> seeds{0, 1, ~std::uint64_t{0}, 0xd1a16c077908af9b,
+                                     0xb807ea329d8d1629};
+    std::mt19937_64 more(7);
+    while (seeds.size() < 100)
+        seeds.push_back(more());
+    constexpr std::size_t keys = 1'024;
+    for (const std::uint64_t seed : seeds) {
+        CAPTURE(seed);
+        auto of_networks = seeded_buckets::make(keys, seed);
+        auto of_numbers = seeded_buckets::make(keys, seed);
+        std::size_t refused = 0;
+        for (std::size_t i = 0; i < 2 * keys; ++i) {
+            refused += of_networks.take(network(i % keys), begin).allowed ? 0 : 1;
+            refused += of_numbers.take(numbered(i % keys), begin).allowed ? 0 : 1;
+        }
+        CHECK(refused == 0);
+    }
+}
+
 TEST_CASE("a burst is what it says, however short the time of a token") {
     token_buckets buckets(3e8, 10, 1);
     CHECK(taken(buckets, "a", begin, 20) == 10);
@@ -84,8 +123,15 @@ TEST_CASE("rates that are none") {
           std::pair(std::numeric_limits<double>::infinity(), 1.0),
           std::pair(std::numeric_limits<double>::quiet_NaN(), 1.0)})
         CHECK_THROWS_AS(token_buckets(rate, burst, 10), std::invalid_argument);
-    token_buckets slow(1e-12, 1, 1); // and what is very slow does not overflow
-    CHECK(taken(slow, "a", begin, 5) == 1);
+    // Nor is a bucket made smaller, or filled sooner, than was asked for.
+    for (const auto& [rate, burst] :
+         {std::pair(0.001, 200'000.0), std::pair(1e-9, 1.0), std::pair(1e-12, 1.0),
+          std::pair(1e12, 1e18), std::pair(std::numeric_limits<double>::denorm_min(), 1.0),
+          std::pair(1e300, std::numeric_limits<double>::max())})
+        CHECK_THROWS_WITH(token_buckets(rate, burst, 10),
+                          "a bucket has to be full again within 100,000,000 s");
+    token_buckets slow(0.001, 100'000, 1);
+    CHECK(taken(slow, "a", begin, 200'000) == 100'000);
     token_buckets fast(1e12, 1e6, 1);
     CHECK(taken(fast, "a", begin, 5) == 5);
 }

@@ -28,10 +28,11 @@ public:
     using time_point = std::chrono::steady_clock::time_point;
 
     static constexpr std::size_t keys_max_max = std::size_t{1} << 26; ///< 2 GiB of them
+    static constexpr double refill_s_max = 1e8;                       ///< three years
 
     /// `burst` at once, at least 1, then so many a second, above 0; a token takes a whole number of
-    /// nanoseconds to come back. `keys_max` is from 1 to keys_max_max; memory is 32 bytes a key,
-    /// 2 KiB at least. Throws std::invalid_argument.
+    /// nanoseconds to come back, and all of a burst refill_s_max at most. `keys_max` is from 1 to
+    /// keys_max_max; memory is 32 bytes a key, 2 KiB at least. Throws std::invalid_argument.
     token_buckets(double per_second, double burst, std::size_t keys_max);
 
     struct decision {
@@ -42,6 +43,9 @@ public:
     decision take(std::string_view key, time_point now);
 
 private:
+    friend struct seeded_buckets; // of the tests
+    token_buckets(double per_second, double burst, std::size_t keys_max, std::uint64_t seed);
+
     struct entry {
         std::uint64_t key = 0;     // 0: free
         std::int64_t empty_at = 0; // when what was used will have come back, in ns
