@@ -127,7 +127,9 @@ std::optional<forwarded_node> parse_forwarded_node(std::string_view text, bool b
     node.name = text.substr(0, end);
     if (!node.address)
         node.address = io::ip_address::parse(node.name);
-    if (!node.address && !syntax::iequals(node.name, "unknown") && !is_hidden_name(node.name))
+    if (!node.address && syntax::iequals(node.name, "unknown"))
+        node.name = "unknown"; // one peer, of whatever case
+    else if (!node.address && !is_hidden_name(node.name))
         return std::nullopt;
     if (end >= text.size())
         return node;

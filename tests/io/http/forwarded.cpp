@@ -78,7 +78,7 @@ TEST_CASE("whom a proxy names") {
     CHECK(node("[2001:DB8::1]") == "[2001:db8::1]");
     CHECK(node("[2001:db8::1]:1") == "[2001:db8::1]:1");
     CHECK(node("unknown") == "unknown");
-    CHECK(node("UNKNOWN:80") == "UNKNOWN:80");
+    CHECK(node("UNKNOWN:80") == "unknown:80"); // a peer, which is one
     CHECK(node("_gazonk") == "_gazonk");
     CHECK(node("_a.b-c_d:_e") == "_a.b-c_d:_e");
     CHECK(node("2001:db8::1", true) == "[2001:db8::1]");
