@@ -186,6 +186,12 @@ bool is_huge_content_length(std::string_view line) {
     return parsed.ec == std::errc::result_out_of_range;
 }
 
+bool is_huge_chunk_size(std::string_view line) {
+    std::uint64_t value = 0;
+    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), value, 16);
+    return parsed.ec == std::errc::result_out_of_range;
+}
+
 check_result apply_trailer_rules(const char* base, std::vector<field_span>& fields) {
     static constexpr std::array<std::string_view, 3> refused{"content-length", "transfer-encoding",
                                                              "host"};

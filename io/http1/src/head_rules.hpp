@@ -17,6 +17,8 @@ namespace rota::http {
 /// True for the line of a Content-Length beyond 64 bits: llhttp refuses it, but it is a length,
 /// only a very large one.
 [[nodiscard]] bool is_huge_content_length(std::string_view line);
+/// The same of a chunk's size, whatever is behind it.
+[[nodiscard]] bool is_huge_chunk_size(std::string_view line);
 
 /// Trailer fields come after framing and routing have been decided (RFC 9110 section 6.5.1): those
 /// that try to decide it again are refused, those that only make sense before the content are

@@ -180,7 +180,7 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
     if (version[5] != '1') {
         if (target.front() == '/') // says whose error page tells of it
             (void)set_path_and_query(target, head);
-        return parse_error{505, "only HTTP/1 is spoken here"};
+        return parse_error{505, "this connection speaks HTTP/1.1 and HTTP/1.0"};
     }
     if (!known)
         head.unfit = 501;

@@ -451,20 +451,21 @@ parse_event request_parser::on_chunk_line(std::string_view line, std::string_vie
     const auto* digits_end = std::find_if(content.begin(), content.end(),
                                           [](char c) { return syntax::hex_value(c) < 0; });
     chunk_extension_bytes_ += static_cast<std::size_t>(content.end() - digits_end);
-    if (chunk_extension_bytes_ > limits_->chunk_extension_bytes_max) {
+    if (chunk_extension_bytes_ > limits_->chunk_extension_bytes_max)
         return fail({400, "too many chunk extensions"});
-    }
     if (digits_end != content.end()) { // llhttp takes extensions that are malformed
         if (!show_chunk_line(content, shown_))
             return fail({400, "malformed chunk framing"});
         line = shown_;
     }
-    if (!grammar_.execute(line))
+    if (!grammar_.execute(line)) {
+        if (is_huge_chunk_size(content))
+            return fail({413, "content too large"});
         return fail({400, "malformed chunk framing"});
-    body_left_ = grammar_.chunk_size();
-    if (body_left_ > chunk_bytes_max || body_left_ > body_max_ - body_received_) {
-        return fail({413, "content too large"});
     }
+    body_left_ = grammar_.chunk_size();
+    if (body_left_ > chunk_bytes_max || body_left_ > body_max_ - body_received_)
+        return fail({413, "content too large"});
     state_ = body_left_ > 0 ? state::chunk_data : state::trailers;
     return parse_event::need_more;
 }

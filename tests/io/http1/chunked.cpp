@@ -67,6 +67,7 @@ TEST_CASE("what is no chunk is refused, and what is too large") {
     CHECK(decoded("-1\r\n", 100) == "!400");
     CHECK(decoded("0\r\nContent-Length: 5\r\n\r\n", 100) == "!400");
     CHECK(decoded("7fffffff\r\n", 100) == "!413");
+    CHECK(decoded("10000000000000000\r\n", 100) == "!413");
 }
 
 TEST_CASE("an error stays one") {

@@ -49,6 +49,11 @@ TEST_CASE("malformed request lines") {
     });
 }
 
+TEST_CASE("another version is told which are spoken") {
+    const auto seen = test::run("GET / HTTP/2.0\r\nHost: a" + end);
+    CHECK(std::string_view(seen.reason) == "this connection speaks HTTP/1.1 and HTTP/1.0");
+}
+
 TEST_CASE("a method that is not known is read to the end of its message") {
     const std::string text = "/a?b HTTP/1.9\r\nHost: a\r\nX: y\tz\r\nTransfer-Encoding: chunked"s +
                              end + "1\r\nx\r\n0\r\n\r\n" + "GET /next HTTP/1.1\r\nHost: a" + end;
