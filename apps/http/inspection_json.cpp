@@ -23,8 +23,12 @@ std::int64_t age_ms(const rota::blocked_routine& r, std::chrono::steady_clock::t
 void write_routine(rota::json::writer& w, const rota::blocked_routine& r,
                    std::chrono::steady_clock::time_point now) {
     w.begin_object().member("id", r.id).member("name", r.name).member("what", r.what);
-    w.member("where", place_of(r)).member("function", name_of(r.function));
-    w.member("since_ms", age_ms(r, now)).member("worker", r.worker).end_object();
+    const bool has_waited = r.since != std::chrono::steady_clock::time_point();
+    w.key("where");
+    has_waited ? w.value(place_of(r)) : w.null();
+    w.member("function", name_of(r.function)).key("since_ms");
+    has_waited ? w.value(age_ms(r, now)) : w.null();
+    w.member("worker", r.worker).end_object();
 }
 
 std::span<const rota::blocked_routine> first_of(const rota::blocked_group& group,

@@ -29,6 +29,7 @@ namespace rota_http {
 /// What a group waits for, and the ids of the first `limit` of its routines.
 void write_group(rota::json::writer& w, const rota::blocked_group& group, std::size_t limit,
                  std::chrono::steady_clock::time_point now);
+/// What it waits for, or has waited for last: `where` and `since_ms` are null if for nothing yet.
 void write_routine(rota::json::writer& w, const rota::blocked_routine& r,
                    std::chrono::steady_clock::time_point now);
 void write_worker(rota::json::writer& w, const rota::worker_status& status);

@@ -33,8 +33,8 @@ TEST_CASE("blocked routines and workers as JSON") {
     const rota::blocked_routine running{.id = 9, .name = "busy", .worker = 2};
     const std::vector<rota::worker_status> workers{{.index = 0, .routines = 2, .connections = 1}};
 
-    const rota::json::document doc =
-        rota::json::document::parse(tasks_json({9, waits, {running}, workers}, 100, now));
+    const rota::json::document doc = rota::json::document::parse(
+        tasks_json({9, waits, {running, poppers[0]}, workers}, 100, now));
     CHECK(doc.root().member("routines")->integer() == 9);
     std::vector<rota::json::value> listed;
     doc.root().member("blocked")->each_element([&](rota::json::value v) { listed.push_back(v); });
@@ -56,7 +56,13 @@ TEST_CASE("blocked routines and workers as JSON") {
     CHECK(groups[0].member("ids")->size() == 2);
     CHECK(groups[1].member("count")->integer() == 1);
     CHECK(doc.root().member("workers")->size() == 1);
-    CHECK(doc.root().member("running")->size() == 1);
+    CHECK(doc.root().member("running")->size() == 2);
+    std::vector<rota::json::value> runs;
+    doc.root().member("running")->each_element([&](rota::json::value v) { runs.push_back(v); });
+    CHECK(runs[0].member("where")->is(rota::json::kind::null)); // it has not waited yet
+    CHECK(runs[0].member("since_ms")->is(rota::json::kind::null));
+    CHECK(runs[1].member("where")->string() == "x.cpp:12");
+    CHECK(runs[1].member("since_ms")->integer() == 1500);
 }
 
 TEST_CASE("blocked routines and workers in lines") {
