@@ -39,7 +39,7 @@ task<std::optional<std::string>> proxied_peer(io::connection* client, const serv
         // Below: it may take a wait.
     }
     if (is_text(client->buffered()))
-        co_await refuse_in_clear(client, without_header, limits->linger_timeout,
+        co_await refuse_in_clear(client, without_header, clock::now() + limits->linger_timeout,
                                  std::move(draining));
     client->consume(client->buffered().size()); // or the end of it would be a reset
     co_return std::nullopt;

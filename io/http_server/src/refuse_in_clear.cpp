@@ -59,14 +59,13 @@ task<bool> asks_for_head(io::connection* client, time_point until, std::stop_tok
 
 } // namespace
 
-task<void> refuse_in_clear(io::connection* client, std::string_view sentence,
-                           std::chrono::milliseconds linger, std::stop_token draining) {
+task<void> refuse_in_clear(io::connection* client, std::string_view sentence, time_point until,
+                           std::stop_token draining) {
     std::string answer = "HTTP/1.1 400 Bad Request\r\n"
                          "Content-Type: text/plain; charset=utf-8\r\n"
                          "Content-Length: ";
     answer.append(std::to_string(sentence.size())).append("\r\nConnection: close\r\n");
     answer.append(date_line()).append("\r\n");
-    const auto until = std::chrono::steady_clock::now() + linger;
     const bool head = co_await asks_for_head(client, until, draining);
     if (!head)
         answer += sentence;

@@ -1,5 +1,6 @@
 #include "tls_clients.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -40,7 +41,8 @@ task<bool> agree(io::connection* client, io::tls::stream* tls, clock::time_point
     }
     counters->handshakes[std::to_underlying(how)].add(1);
     if (plain)
-        co_await refuse_in_clear(client, for_https, linger, std::move(draining));
+        co_await refuse_in_clear(client, for_https, std::min(until, clock::now() + linger),
+                                 std::move(draining));
     co_return how == handshake_end::full || how == handshake_end::resumed;
 }
 

@@ -133,6 +133,21 @@ TEST_CASE("handshakes are counted by how they have ended") {
     CHECK(counted == std::array<std::uint64_t, 4>{1, 0, 1, 2});
 }
 
+TEST_CASE("one that sends empty lines has no more time than one that is silent") {
+    io::context ctx(two_workers());
+    server_options options = by_tls();
+    options.handshake_timeout = 200ms;
+    options.limits.linger_timeout = 20s;
+    running s(ctx, routes(), std::move(options));
+    for (const std::string_view first : {"\r\n", "GET", ""}) {
+        CAPTURE(first);
+        const client astray(s.address());
+        astray.be_patient(5s);
+        astray.send(first);
+        CHECK(astray.read_all().ends_with("<end>"));
+    }
+}
+
 TEST_CASE("in clear and by TLS beside each other") {
     io::context ctx(two_workers());
     server_options options = by_tls();
