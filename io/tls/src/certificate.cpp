@@ -44,15 +44,38 @@ bio_ptr bio_over(const std::string& text) {
     return made;
 }
 
-/// How many a text claims to have, wherever in a line, and of whatever kind.
+constexpr std::string_view block_begin = "-----BEGIN ";
+constexpr std::string_view block_end = "-----END ";
+constexpr std::string_view dashes = "-----";
+
+/// Whether what stands before a block in its line makes it a part of a text: something that can be
+/// seen, and no end of another block.
+bool is_text(std::string_view before) noexcept {
+    return !before.ends_with(dashes) &&
+           std::ranges::any_of(before, [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
+/// How many a text claims to have, whatever invisible is before them, and of whatever kind.
 std::size_t certificates_in(std::string_view text) {
-    constexpr std::string_view begin = "-----BEGIN ";
     std::size_t count = 0;
-    for (std::size_t at = 0; (at = text.find(begin, at)) != std::string_view::npos;) {
-        at += begin.size();
-        count += text.substr(at, text.find("-----", at) - at).ends_with("CERTIFICATE");
+    for (std::size_t at = 0; (at = text.find(block_begin, at)) != std::string_view::npos;) {
+        const std::string_view before = text.substr(0, at);
+        at += block_begin.size();
+        count += text.substr(at, text.find(dashes, at) - at).ends_with("CERTIFICATE") &&
+                 !is_text(before.substr(before.rfind('\n') + 1));
     }
     return count;
+}
+
+/// Whether it has a block of nothing, which OpenSSL takes for a want of memory.
+bool has_empty_block(std::string_view text) {
+    for (std::size_t at = 0; (at = text.find(block_begin, at)) != std::string_view::npos;) {
+        at = std::min(text.find(dashes, at + block_begin.size()), text.size() - dashes.size());
+        at = std::min(text.find_first_not_of(" \t\r\n", at + dashes.size()), text.size());
+        if (text.substr(at).starts_with(block_end))
+            return true;
+    }
+    return false;
 }
 
 /// Whether its key was not decoded when it was read, but can be now: there was no memory then,
@@ -85,6 +108,13 @@ key_ptr read_key(const std::string& path) {
         throw std::runtime_error(path + ": no private key in it (PEM): " + take_reason(path));
     }
     return key;
+}
+
+/// Whether a cipher suite that is spoken here can sign with it.
+bool can_sign(const EVP_PKEY& key) {
+    constexpr std::array kinds{EVP_PKEY_EC, EVP_PKEY_RSA, EVP_PKEY_RSA_PSS, EVP_PKEY_ED25519,
+                               EVP_PKEY_ED448};
+    return std::ranges::find(kinds, EVP_PKEY_get_base_id(&key)) != kinds.end();
 }
 
 /// The text of an ASN.1 string as UTF-8; empty for one with a NUL in it, which is there to deceive.
@@ -195,6 +225,8 @@ std::string read_file(const std::string& path) {
 
 std::vector<certificate_ptr> read_certificates(const std::string& path) {
     const std::string text = read_file(path);
+    if (has_empty_block(text))
+        refuse_file(path, "a certificate in it is broken: an empty block");
     const bio_ptr bio = bio_over(text);
     std::vector<certificate_ptr> found;
     while (X509* const each = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr))
@@ -228,6 +260,10 @@ key_pair read_key_pair(const certificate_files& from) {
     pair.chain = read_certificates(from.certificate);
     pair.key = read_key(from.key);
     const X509& own = *pair.chain.front();
+    if (!can_sign(*pair.key)) {
+        refuse_file(from.key, "TLS cannot sign with a key of this kind: it takes ECDSA, RSA, "
+                              "RSA-PSS, Ed25519 and Ed448");
+    }
     if (X509_check_private_key(&own, pair.key.get()) != 1)
         refuse_file(from.key, "not the key of the first certificate in " + from.certificate);
     pair.names = names_of(own);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 
 #include <rota/io/detail/log.hpp>
 
@@ -62,6 +63,29 @@ void use(SSL_CTX* ctx, const key_pair& pair, const certificate_files& from) {
     require(SSL_CTX_use_cert_and_key(ctx, pair.chain.front().get(), pair.key.get(), between.get(),
                                      0) == 1,
             from.certificate);
+}
+
+/// Of an elliptic curve; empty for a key of another kind.
+std::string curve_of(const EVP_PKEY& key) {
+    std::array<char, 64> name{};
+    if (EVP_PKEY_get_base_id(&key) == EVP_PKEY_EC)
+        (void)EVP_PKEY_get_group_name(&key, name.data(), name.size(), nullptr);
+    return name.data();
+}
+
+/// It is used nevertheless: a program may know its clients.
+void warn_of_clients(const key_pair& pair, const std::string& path) {
+    constexpr std::size_t some_take_no_more = 10; // Java's, if it is not told otherwise
+    if (pair.chain.size() > some_take_no_more) {
+        log::warn("{}: {} certificates in it, and some clients take no more than {}", path,
+                  pair.chain.size(), some_take_no_more);
+    }
+    if ((X509_get_extended_key_usage(pair.chain.front().get()) & (XKU_SSL_SERVER | XKU_ANYEKU)) ==
+        0)
+        log::warn("{}: its extended key usage leaves out servers, so clients refuse it", path);
+    const std::string curve = curve_of(*pair.key);
+    if (curve != "" && curve != "prime256v1" && curve != "secp384r1" && curve != "secp521r1")
+        log::warn("{}: few clients take its curve, {}, and none by TLS 1.3", path, curve);
 }
 
 void trust(SSL_CTX* ctx, const std::vector<certificate_ptr>& roots) {
@@ -164,6 +188,7 @@ void snapshot::add_names(std::size_t of) {
 
 void snapshot::add(const certificate_files& from, const server_options& options) {
     key_pair pair = read_key_pair(from);
+    warn_of_clients(pair, from.certificate);
     std::ranges::sort(pair.names); // they may stand in any order
     std::ranges::sort(pair.other_names);
     const int kind = EVP_PKEY_get_base_id(pair.key.get());

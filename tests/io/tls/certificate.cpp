@@ -102,10 +102,32 @@ TEST_CASE("a certificate of a file that cannot be seen there makes it a broken o
     }
     CHECK_THROWS_WITH(read_certificates(written("alone.pem", " " + own)),
                       ContainsSubstring("0 of its 1 certificates can be read"));
-    const std::string text = "subject=a\n-----BEGIN-----\n";
+    CHECK_THROWS(read_certificates(written("joined.pem", own.substr(0, own.size() - 1) + other)));
+    const std::string text = "subject=a\n-----BEGIN-----\n# -----BEGIN CERTIFICATE----- of a\n";
     CHECK(read_certificates(written("both.pem", text + own + "\n" + old + text)).size() == 2);
     CHECK(read_certificates(written("all.pem", own + read_file(made("a.key")) + other)).size() ==
           2);
+}
+
+TEST_CASE("a block without content makes a file a broken one") {
+    const std::string own = read_file(made("a.pem"));
+    const std::string end = "-----END CERTIFICATE-----\n";
+    const std::string empty = "-----BEGIN CERTIFICATE-----\n" + end;
+    const std::string blank = "-----BEGIN CERTIFICATE-----\r\n \r\n" + end;
+    const std::string key = "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n";
+    for (const std::string& text : {empty, blank, own + empty, empty + own, own + key}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(read_certificates(written("empty.pem", text)), unusable_file);
+        CHECK_THROWS_WITH(read_certificates(made("empty.pem")),
+                          made("empty.pem") + ": a certificate in it is broken: an empty block");
+    }
+}
+
+TEST_CASE("a key that nothing here can sign with is refused") {
+    CHECK_THROWS_AS(read_key_pair(made_pair("x25519")), unusable_file);
+    CHECK_THROWS_WITH(read_key_pair(made_pair("x25519")),
+                      made("x25519.key") + ": TLS cannot sign with a key of this kind: it takes "
+                                           "ECDSA, RSA, RSA-PSS, Ed25519 and Ed448");
 }
 
 TEST_CASE("facts of a certificate, and its pin") {

@@ -393,6 +393,30 @@ TEST_CASE("a certificate that nobody is shown is told of") {
                ContainsSubstring(made("wild.pem") + ": never shown, as " + made("w.pem")));
 }
 
+TEST_CASE("a certificate that clients do not take is told of") {
+    const auto said = [](certificate_files pair) {
+        server_options options;
+        options.certificates = {std::move(pair)};
+        const logged lines;
+        const context made_of(std::move(options));
+        return lines.text();
+    };
+    CHECK(said(made_pair("for_both")).empty());
+    CHECK_THAT(said(made_pair("for_clients")),
+               ContainsSubstring(made("for_clients.pem") + ": its extended key usage leaves out "
+                                                           "servers, so clients refuse it"));
+    CHECK_THAT(said(made_pair("k1")), ContainsSubstring(made("k1.pem") + ": few clients take its "
+                                                                         "curve, secp256k1"));
+    const std::string own = read_file(made("a.pem"));
+    std::string chain = own;
+    for (int i = 0; i < 9; ++i)
+        chain += read_file(made("ca.pem"));
+    CHECK(said({written("ten.pem", chain), made("a.key")}).empty());
+    CHECK_THAT(said({written("eleven.pem", chain + own), made("a.key")}),
+               ContainsSubstring(made("eleven.pem") +
+                                 ": 11 certificates in it, and some clients take no more than 10"));
+}
+
 TEST_CASE("a stream is of its context's side") {
     context server(sample_server());
     context client(sample_client());

@@ -34,6 +34,10 @@ make w /CN=w "$ec" $by -addext subjectAltName=DNS:*.w.test,DNS:deep.x.w.test
 make ann /CN=ann/O=people "$ec" $by -addext subjectAltName=DNS:ann.test
 make middle /CN=middle "$ec" $by
 make leaf /CN=leaf "$ec" -CA middle.pem -CAkey middle.key -addext subjectAltName=DNS:leaf.test
+make x25519 /CN=x25519 "-newkey x25519" $by
+make k1 /CN=k1 "-newkey ec -pkeyopt ec_paramgen_curve:secp256k1" $by
+make for_clients /CN=for_clients "$ec" $by -addext extendedKeyUsage=clientAuth
+make for_both /CN=for_both "$ec" $by -addext extendedKeyUsage=clientAuth,serverAuth
 for i in 1 2 3; do
     make long$i $(printf '/OU=%064d' $(seq 432))/CN=$i "$ec" # 32,417 bytes
 done
