@@ -114,6 +114,7 @@ public:
         ::ZSTD_DCtx_reset(context_.get(), ZSTD_reset_session_only);
         header_size_ = 0;
         wanted_ = prefix_size;
+        written_ = 0;
     }
 
     [[nodiscard]] std::size_t memory() const noexcept override {
@@ -126,11 +127,19 @@ private:
         ::ZSTD_outBuffer to{out.data(), out.size(), 0};
         const std::size_t code = ::ZSTD_decompressStream(context_.get(), &to, &from);
         result step{from.pos, to.pos};
+        written_ += to.pos;
         if (::ZSTD_isError(code))
             step.now = fail(code);
         else if (code == 0)
-            step.now = state::ended;
+            step.now = has_its_length() ? state::ended : state::corrupt;
         return step;
+    }
+
+    /// Whether the frame has ended where its header says, if that does: behind a last block that
+    /// is empty the library does not look.
+    [[nodiscard]] bool has_its_length() const noexcept {
+        const unsigned long long length = ::ZSTD_getFrameContentSize(header_.data(), header_size_);
+        return length == ZSTD_CONTENTSIZE_UNKNOWN || length == written_;
     }
 
     static state fail(std::size_t code) {
@@ -148,6 +157,7 @@ private:
     header_bytes header_{};
     std::size_t header_size_ = 0;
     std::size_t wanted_ = prefix_size; // of the header; what tells how long it is, at first
+    std::uint64_t written_ = 0;        // of the frame
 };
 
 } // namespace

@@ -106,6 +106,19 @@ TEST_CASE("a window beyond what is allowed is refused, however much comes at onc
     check_cut(plain + frame, state::corrupt, "hello");
 }
 
+TEST_CASE("a frame that is shorter than its header says is corrupt, however it ends") {
+    const std::string head = "\x28\xb5\x2f\xfd\x20"s; // the length follows
+    const std::string hello = "\x28\0\0hello"s;       // a block that is not the last
+    const std::string end = "\1\0\0"s;                // one that is, and empty
+    for (const char* const length : {"\6", "\xde"}) {
+        check_cut(head + length + hello + end, state::corrupt, "hello");
+        check_cut(head + length + hello + end + plain, state::corrupt, "hello");
+        check_cut(plain + head + length + end, state::corrupt, "hello");
+    }
+    check_cut(head + '\5' + hello + end + plain, state::ended, "hellohello");
+    check_cut(head + '\0' + end + skipped + plain, state::ended, "hello");
+}
+
 TEST_CASE("nothing behind the magic is taken for a frame of its own") {
     // Its descriptor, window and length read as the magic of what is to be skipped.
     const std::string frame = "\x28\xb5\x2f\xfd\x50\x2a\x4d\x18"s + std::string(40, '\1');
