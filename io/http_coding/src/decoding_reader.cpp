@@ -162,8 +162,11 @@ void decoding_reader::take(std::size_t index, const coding::decoder::result& ste
     std::string_view& in = input_of(index);
     const bool idle = step.read == 0 && step.written == 0 && !in.empty();
     const bool went_on = step.now != coding::decoder::state::more || !idle;
-    if (step.now == coding::decoder::state::corrupt || !went_on)
+    if (step.now == coding::decoder::state::corrupt || !went_on) {
+        if (s.decoder->from() == coding::format::zstd) // which does not say which
+            throw http_error(400, "the zstd content is broken, or needs a window above 8 MiB");
         throw http_error(400, "the compressed content is broken");
+    }
     in.remove_prefix(step.read);
     s.made = std::string_view(s.room).substr(0, step.written);
     s.total += step.written;

@@ -276,6 +276,16 @@ TEST_CASE("what decoders hold in all is bounded") {
     CHECK(server.post("zstd", coded_by(format::zstd, "a")).text() == "a");
 }
 
+TEST_CASE("the 400 for zstd names the window, which may be all that is wrong") {
+    if (!coding::is_available(format::zstd))
+        return;
+    decoded server;
+    const std::string wide("\x28\xb5\x2f\xfd\0\x70\1\0\0", 9); // 16 MiB of it, and nothing in it
+    const auto answer = server.post("zstd", wide);
+    CHECK(answer.status == 400);
+    CHECK(answer.text().find("a window above 8 MiB") != std::string::npos);
+}
+
 TEST_CASE("the first read still asks for what was expected") {
     if (!coding::is_available(format::gzip))
         return;
