@@ -6,8 +6,9 @@
 namespace rota::http {
 namespace {
 
-constexpr auto sweep_after = std::chrono::seconds(1);
+constexpr auto between_sweeps = std::chrono::seconds(5);
 constexpr auto unused_max = std::chrono::seconds(60);
+constexpr std::size_t closed_at_once = 64;
 constexpr std::size_t small = 256; // so few need no parts
 
 } // namespace
@@ -17,11 +18,8 @@ file_cache::file_cache(std::size_t files_max)
       each_max_(std::max<std::size_t>(1, files_max / shard_count_)) {}
 
 site_file_ptr file_cache::find(std::string_view path, time_point now) {
-    std::vector<site_file_ptr> gone; // closed without the lock
     shard& s = shard_of(path);
     const std::lock_guard guard(s.lock);
-    if (now - s.swept_at > sweep_after)
-        sweep(s, now, gone);
     const auto found = s.places.find(path);
     if (found == s.places.end())
         return nullptr;
@@ -32,7 +30,7 @@ site_file_ptr file_cache::find(std::string_view path, time_point now) {
 }
 
 void file_cache::put(std::string_view path, site_file_ptr file, time_point now) {
-    site_file_ptr gone;
+    site_file_ptr gone; // closed without the lock
     shard& s = shard_of(path);
     const std::lock_guard guard(s.lock);
     if (const auto found = s.places.find(path); found != s.places.end()) {
@@ -58,11 +56,11 @@ void file_cache::put(std::string_view path, site_file_ptr file, time_point now) 
 }
 
 void file_cache::drop(std::string_view path) {
-    std::vector<site_file_ptr> gone;
+    site_file_ptr gone;
     shard& s = shard_of(path);
     const std::lock_guard guard(s.lock);
     if (const auto found = s.places.find(path); found != s.places.end())
-        remove(s, found->second, gone);
+        gone = remove(s, found->second);
 }
 
 void file_cache::clear() {
@@ -84,29 +82,38 @@ std::size_t file_cache::size() {
     return count;
 }
 
+file_cache::time_point file_cache::sweep(time_point now) noexcept {
+    std::array<site_file_ptr, closed_at_once> gone;
+    std::size_t count = 0;
+    time_point oldest = time_point::max();
+    for (shard& s : shards_) {
+        const std::lock_guard guard(s.lock);
+        for (std::size_t place = 0; place < s.entries.size();) {
+            if (const time_point used_at = s.entries[place].used_at; now - used_at < unused_max) {
+                oldest = std::min(oldest, used_at);
+                ++place;
+            } else if (count == gone.size()) {
+                return now;
+            } else {
+                gone[count++] = remove(s, place);
+            }
+        }
+    }
+    if (oldest == time_point::max())
+        return oldest;
+    return std::max(oldest + unused_max, now + between_sweeps);
+}
+
 /// The last one takes its place.
-void file_cache::remove(shard& s, std::size_t place, std::vector<site_file_ptr>& gone) {
-    gone.push_back(std::move(s.entries[place].file));
+site_file_ptr file_cache::remove(shard& s, std::size_t place) noexcept {
+    site_file_ptr gone = std::move(s.entries[place].file);
     s.places.erase(s.places.find(s.entries[place].path));
     if (place + 1 != s.entries.size()) {
         s.entries[place] = std::move(s.entries.back());
         s.places.find(s.entries[place].path)->second = place;
     }
     s.entries.pop_back();
-}
-
-/// Looks at some of them at a time.
-void file_cache::sweep(shard& s, time_point now, std::vector<site_file_ptr>& gone) {
-    constexpr std::size_t at_once = 64;
-    s.swept_at = now;
-    for (std::size_t left = std::min(at_once, s.entries.size()); left != 0; --left) {
-        if (s.hand >= s.entries.size())
-            s.hand = 0;
-        if (now - s.entries[s.hand].used_at > unused_max)
-            remove(s, s.hand, gone);
-        else
-            ++s.hand;
-    }
+    return gone;
 }
 
 std::size_t file_cache::least_used(shard& s) noexcept {
@@ -117,6 +124,28 @@ std::size_t file_cache::least_used(shard& s) noexcept {
         if (!std::exchange(s.entries[place].used, false))
             return place;
     }
+}
+
+// --- What sweeps ---
+
+file_sweeper::file_sweeper(std::shared_ptr<file_cache> of) noexcept
+    : timer([](timer& self) noexcept { static_cast<file_sweeper&>(self).sweep(); }),
+      of_(std::move(of)), home_(*worker::current()) {}
+
+file_sweeper::~file_sweeper() {
+    home_.timers().disarm(*this);
+    of_->clear();
+}
+
+void file_sweeper::start() noexcept {
+    if (!armed())
+        home_.timers().arm(*this, home_.turn_time() + unused_max);
+}
+
+void file_sweeper::sweep() noexcept {
+    const auto next = of_->sweep(home_.turn_time());
+    if (next != file_cache::time_point::max())
+        home_.timers().arm(*this, next);
 }
 
 } // namespace rota::http

@@ -5,19 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include <rota/detail/timer_wheel.hpp>
+#include <rota/worker.hpp>
+
 #include "site_file.hpp"
 
 namespace rota::http {
 
 /// Open files by their path, not more than a number of them. What has not been asked for since the
-/// hand of the clock came by last makes room; what has not for a minute goes when others are asked
-/// for. Any thread.
+/// hand of the clock came by last makes room; what has not for a minute goes by sweep(). Any
+/// thread.
 class file_cache {
 public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -30,6 +34,9 @@ public:
     /// All of them go: their descriptors are wanted elsewhere.
     void clear();
     [[nodiscard]] std::size_t size();
+    /// Closes some of what has not been asked for for a minute. When to come again:
+    /// time_point::max() if nothing is left.
+    [[nodiscard]] time_point sweep(time_point now) noexcept;
 
 private:
     struct entry {
@@ -50,18 +57,33 @@ private:
         std::unordered_map<std::string, std::size_t, hash, std::equal_to<>> places;
         std::vector<entry> entries;
         std::size_t hand = 0;
-        time_point swept_at{};
     };
     static constexpr std::size_t shards_max = 16;
 
     shard& shard_of(std::string_view path) noexcept { return shards_[hash{}(path) % shard_count_]; }
-    static void remove(shard& s, std::size_t place, std::vector<site_file_ptr>& gone);
-    static void sweep(shard& s, time_point now, std::vector<site_file_ptr>& gone);
+    static site_file_ptr remove(shard& s, std::size_t place) noexcept;
     static std::size_t least_used(shard& s) noexcept;
 
     const std::size_t shard_count_;
     const std::size_t each_max_;
     std::array<shard, shards_max> shards_;
+};
+
+/// Sweeps a cache by a timer of the worker that it was made on, and is used and destroyed on. What
+/// it would have closed goes with it, in time or not.
+class file_sweeper : private timer {
+public:
+    explicit file_sweeper(std::shared_ptr<file_cache> of) noexcept;
+    ~file_sweeper();
+
+    /// A file has been put: from now on, until none is left.
+    void start() noexcept;
+
+private:
+    void sweep() noexcept;
+
+    const std::shared_ptr<file_cache> of_;
+    worker& home_;
 };
 
 } // namespace rota::http

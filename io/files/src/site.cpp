@@ -178,7 +178,8 @@ http_error refusal_of(int error) {
 
 site::site(const std::string& directory, files_options options)
     : options_(sensible(std::move(options))), types_(options_.types, options_.types_file),
-      root_(directory), cache_(open_max_of(options_)) {
+      root_(directory), cache_(std::make_shared<file_cache>(open_max_of(options_))),
+      sweepers_([of = cache_] { return file_sweeper(of); }) {
     headers tried;
     for (const cache_rule& rule : options_.cache_control)
         tried.set("Cache-Control", rule.value);
@@ -279,7 +280,7 @@ site::finding site::open(const std::string& path) {
     finding found = open_once(path);
     if (!is_shortage(found.error))
         return found;
-    cache_.clear(); // what is open only to be quick gives way
+    cache_->clear(); // what is open only to be quick gives way
     return open_once(path);
 }
 
@@ -333,7 +334,7 @@ task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
     const auto now = self.home().turn_time();
     std::optional<std::chrono::sys_seconds> date_before;
     std::string tag_before; // empty, too, if what was there shared its date
-    if (site_file_ptr known = cache_.find(*path, now)) {
+    if (site_file_ptr known = cache_->find(*path, now)) {
         const auto age = std::chrono::nanoseconds(
             in_ns(now) - known->looked_at_ns.load(std::memory_order_relaxed));
         const bool believed =
@@ -354,14 +355,16 @@ task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
     auto opening = [this, path] { return open(*path); };
     *other = co_await blocking(std::ref(opening));
     if (other->what != finding::kind::file) {
-        cache_.drop(*path);
+        cache_->drop(*path);
         co_return nullptr;
     }
     const std::shared_ptr<site_file> fresh = std::move(other->file);
     fresh->plain.shares_date =
         date_before == fresh->plain.modified && tag_before != fresh->plain.tag;
     fresh->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
-    cache_.put(*path, fresh, now); // one that is not settled tells the next of its date
+    file_sweeper& sweeper = sweepers_.get();
+    cache_->put(*path, fresh, now); // one that is not settled tells the next of its date
+    sweeper.start();
     co_return fresh;
 }
 
@@ -386,7 +389,7 @@ task<response> site::answer(request* asked, std::string_view path) {
         const representation* chosen = &choose_representation(*asked, *file);
         if (chosen != &file->plain && !is_as_found(*chosen)) {
             // What stands beside the file has changed: it is looked for anew.
-            cache_.drop(name);
+            cache_->drop(name);
             file = co_await find_file(&name, &other);
             if (!file)
                 throw refusal_of(other.error);
@@ -431,7 +434,7 @@ task<response> site::answer_directory(const request* asked, const std::string* p
         std::string page = list();
         if (!is_shortage(error))
             return page;
-        cache_.clear(); // as in open()
+        cache_->clear(); // as in open()
         return list();
     };
     std::string page = co_await blocking(std::ref(make));

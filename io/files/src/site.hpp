@@ -11,6 +11,7 @@
 #include <rota/http/request.hpp>
 #include <rota/http/response.hpp>
 #include <rota/task.hpp>
+#include <rota/worker_local.hpp>
 
 #include "content_types.hpp"
 #include "directory.hpp"
@@ -45,7 +46,7 @@ public:
     /// What it is, without opening it; `unknown` if that would have to wait.
     [[nodiscard]] finding peek(const std::string& path) const;
 
-    [[nodiscard]] file_cache& cache() noexcept { return cache_; }
+    [[nodiscard]] file_cache& cache() noexcept { return *cache_; }
 
 private:
     [[nodiscard]] task<site_file_ptr> find_file(const std::string* path, finding* other);
@@ -58,7 +59,8 @@ private:
     const files_options options_;
     const content_types types_;
     const directory root_;
-    file_cache cache_;
+    const std::shared_ptr<file_cache> cache_; // of the sweepers, too
+    worker_local<file_sweeper> sweepers_;
 };
 
 } // namespace rota::http

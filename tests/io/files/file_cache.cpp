@@ -6,6 +6,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/inline_scheduler.hpp>
+#include <rota/routine.hpp>
+#include <rota/task.hpp>
+#include <rota/worker_local.hpp>
+
 namespace rota::http {
 namespace {
 
@@ -50,15 +55,52 @@ TEST_CASE("there are never more than may be, and those in use stay") {
     }
 }
 
-TEST_CASE("what is not asked for goes in time, when others are") {
-    file_cache cache(100);
-    for (int i = 0; i < 50; ++i)
+TEST_CASE("what is not asked for for a minute is swept out, some at a time") {
+    file_cache cache(4'096);
+    CHECK(cache.sweep(start) == file_cache::time_point::max());
+    for (int i = 0; i < 150; ++i)
         cache.put(std::to_string(i), some_file(), start);
-    CHECK(cache.find("7", start + 59s) != nullptr);
-    CHECK(cache.size() == 50);
-    CHECK(cache.find("none", start + 61s) == nullptr);
-    CHECK(cache.size() == 1);
-    CHECK(cache.find("7", start + 61s) != nullptr);
+    CHECK(cache.find("7", start + 2s) != nullptr);
+    CHECK(cache.find("8", start + 20s) != nullptr);
+    CHECK(cache.sweep(start + 20s) == start + 60s);
+    CHECK(cache.sweep(start + 59s) == start + 64s);
+    CHECK(cache.size() == 150);
+    CHECK(cache.sweep(start + 60s) == start + 60s);
+    CHECK(cache.size() == 150 - 64);
+    CHECK(cache.sweep(start + 60s) == start + 60s);
+    CHECK(cache.sweep(start + 60s) == start + 65s); // not each of them by itself
+    CHECK(cache.size() == 2);
+    CHECK(cache.sweep(start + 65s) == start + 80s);
+    CHECK(cache.find("8", start + 79s) != nullptr);
+    CHECK(cache.sweep(start + 80s) == start + 139s);
+    CHECK(cache.sweep(start + 139s) == file_cache::time_point::max());
+    CHECK(cache.size() == 0);
+}
+
+TEST_CASE("a sweeper sweeps until nothing is left, and what it leaves goes with it") {
+    inline_scheduler scheduler;
+    const auto cache = std::make_shared<file_cache>(10);
+    {
+        worker_local<file_sweeper> sweepers([cache] { return file_sweeper(cache); });
+        const auto put = [&]() -> task<void> {
+            routine& self = co_await current_routine;
+            cache->put("a", some_file(), self.home().turn_time());
+            sweepers->start();
+        };
+        for (int i = 0; i < 2; ++i) {
+            scheduler.spawn(put);
+            scheduler.advance(59s);
+            CHECK(cache->size() == 1);
+            scheduler.advance(1001ms); // a tick later
+            CHECK(cache->size() == 0);
+            CHECK_FALSE(scheduler.advance_to_next_timer());
+        }
+        scheduler.spawn(put);
+        scheduler.run();
+        CHECK(cache->size() == 1);
+    }
+    CHECK(cache->size() == 0);
+    CHECK_FALSE(scheduler.advance_to_next_timer());
 }
 
 } // namespace

@@ -278,6 +278,24 @@ TEST_CASE("few files are kept open, and none when its session has ended") {
     CHECK(test::open_files() == before);
 }
 
+TEST_CASE("what nobody asks for any more is closed in a minute, though nobody asks for anything") {
+    const tree files;
+    for (int i = 0; i < 200; ++i)
+        files.put(std::to_string(i), "one");
+    file_client client(files);
+    const std::size_t before = test::open_files();
+    for (int i = 0; i < 200; ++i)
+        CHECK(client.get('/' + std::to_string(i)).status == 200);
+    client.driver().advance(30s);
+    CHECK(client.get("/7").status == 200);
+    CHECK(test::open_files() == before + 200);
+    client.driver().advance(31s);
+    CHECK(test::open_files() == before + 1);
+    client.driver().advance(35s);
+    CHECK(test::open_files() == before);
+    CHECK(client.driver().scheduler().advance(1h) == run_status::no_routines);
+}
+
 TEST_CASE("without a descriptor it is a 503, and those that are kept give way first") {
     const tree files;
     files.put("a", "one");
