@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include <rota/http/behind.hpp>
+#include <rota/http/body.hpp>
 #include <rota/http/conditional.hpp>
 #include <rota/http/error.hpp>
 #include <rota/task.hpp>
@@ -37,6 +39,7 @@
 namespace rota_http {
 namespace {
 
+using rota::http::body_writer;
 using rota::http::error_page;
 using rota::http::guard;
 using rota::http::literal;
@@ -201,6 +204,19 @@ rota::task<response> pass_browsers(std::shared_ptr<const guard> by, request* req
     co_return co_await proceed(*req);
 }
 
+/// Around the page when it has been coded. Each has a nonce of its own, and so a length, which an
+/// answer to HEAD cannot tell for one to GET: neither does.
+rota::task<response> leave_length_out(request* req, rota::http::next proceed) {
+    response answer = co_await proceed(*req);
+    if (!answer.headers().find("Content-Encoding"))
+        co_return std::move(answer);
+    response streamed = response::stream(
+        [text = answer.take_owned_body()](body_writer& to) { return to.write(text); });
+    streamed.headers() = std::move(answer.headers());
+    streamed.status(answer.status());
+    co_return std::move(streamed);
+}
+
 } // namespace
 
 void add_console(rota::http::router& to, std::shared_ptr<const guard> by, const codings& coded) {
@@ -211,7 +227,12 @@ void add_console(rota::http::router& to, std::shared_ptr<const guard> by, const 
     for (const method m :
          {method::post, method::put, method::patch, method::delete_, method::options})
         to.add(m, "/", [shared](const request& req) { return shared->other_method(req); });
-    to.get("/", coded.answers([shared](const request& req) { return shared->page(req); }));
+    const auto without_length = [](request& req, rota::http::next proceed) {
+        return leave_length_out(&req, std::move(proceed));
+    };
+    to.get("/", rota::http::behind(without_length, coded.answers([shared](const request& req) {
+               return shared->page(req);
+           })));
     rota::http::router files;
     files.get("/{file}", coded.answers([shared](const request& req) {
         return serve(find(shared->all, req.param("file")), req);

@@ -222,6 +222,18 @@ def test_console_and_its_tags(server):
             equal(again.coding, "identity")
 
 
+def test_head_says_of_the_console_what_get_says(server):
+    of_one_answer = ("Date", "Content-Security-Policy")
+    for coding in UNPACK:
+        said = {method: {tuple(sorted((name, value) for name, value in answer.headers.items()
+                                      if name not in of_one_answer))
+                         for answer in (ask(server, "/", coding, method=method)
+                                        for _ in range(20))}
+                for method in ("GET", "HEAD")}
+        equal(said["HEAD"], said["GET"], coding)
+        equal(len(said["GET"]), 1, coding)
+
+
 def test_job_listings(server):
     jobs = [{"payload": f"job number {i}"} for i in range(200)]
     lines = "".join(json.dumps(job) + "\n" for job in jobs)
