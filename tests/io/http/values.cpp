@@ -82,7 +82,7 @@ TEST_CASE("query parameters are optional, have a default, or have to be there") 
         get("/find?after=-1")
             .starts_with("400 Bad Request: query parameter after: expected an integer from 0 to"));
     CHECK(get("/find?all=yes") ==
-          "400 Bad Request: query parameter all: expected true or false, got \"yes\"\n");
+          "400 Bad Request: query parameter all: expected true, false, 1 or 0, got \"yes\"\n");
     CHECK(get("/find?limit=").ends_with("got \"\"\n"));
     CHECK(get("/must?x=0.5") == "200 0.500000");
     CHECK(get("/must") == "400 Bad Request: query parameter x: is missing, expected a number\n");

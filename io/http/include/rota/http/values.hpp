@@ -81,7 +81,7 @@ struct text_value<bool> {
             return false;
         return std::nullopt;
     }
-    [[nodiscard]] static std::string expected() { return "true or false"; }
+    [[nodiscard]] static std::string expected() { return "true, false, 1 or 0"; }
 };
 
 template <>
