@@ -11,7 +11,7 @@ namespace rota_http {
 class port_file {
 public:
     /// A reader never sees half of it. Throws std::system_error, with the path, also where there
-    /// is something else than a file: a device, a link.
+    /// is something else than such a file: a device, a link, a file that holds no port.
     port_file(std::string path, std::uint16_t port);
     port_file(const port_file&) = delete;
     port_file& operator=(const port_file&) = delete;

@@ -1,13 +1,11 @@
 #include "settings.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <ostream>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +17,7 @@
 #include "alt_svc.hpp"
 #include "jobs/open_store.hpp"
 #include "jobs/service.hpp"
+#include "option_files.hpp"
 #include "units.hpp"
 
 namespace rota_http {
@@ -217,15 +216,6 @@ void add_tls(CLI::App& app, tls_settings& s) {
         ->needs(port);
 }
 
-/// Whether both lead to one file, which need not be there.
-bool is_same_file(const std::string& one, const std::string& other) {
-    const auto whole = [](const std::string& path) {
-        std::error_code none; // then it is compared as it is
-        return std::filesystem::weakly_canonical(std::filesystem::absolute(path, none), none);
-    };
-    return !one.empty() && !other.empty() && whole(one) == whole(other);
-}
-
 /// What is wrong with options that belong together, or nothing.
 std::string complaint_of(const settings& all) {
     const tls_settings& s = all.tls;
@@ -235,9 +225,7 @@ std::string complaint_of(const settings& all) {
         return "--tls-port needs --tls-cert and --tls-key";
     if (all.access_log && all.log_level > spdlog::level::info)
         return "--access-log is at level info, which --log-level leaves out";
-    if (is_same_file(all.tracking.log_file, all.port_file))
-        return "--access-log-file and --port-file are one file";
-    return "";
+    return complaint_of_files(all);
 }
 
 /// What those who use a value would not have, or nothing.

@@ -327,7 +327,8 @@ def test_a_signal_dumps_the_tasks(program, options):
 def test_the_port_file_is_whole(program, options):
     with RotaHttp(program, *options) as server:
         equal(Path(server.port_file).read_text(), f"{server.port}\n")
-        check(not Path(f"{server.port_file}.new").exists(), "nothing is left over")
+        beside = Path(server.port_file).parent.glob(f"{Path(server.port_file).name}.*")
+        equal(list(beside), [], "nothing is left over")
 
 
 def test_the_port_file_goes_with_the_program(program, options):
