@@ -10,6 +10,7 @@
 #include "authority.hpp"
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/syntax.hpp>
+#include <rota/io/network.hpp>
 
 namespace rota::http {
 namespace {
@@ -194,9 +195,10 @@ bool is_origin(std::string_view text) {
 bool is_local(const io::endpoint& where) {
     if (where.family() == AF_UNIX)
         return true;
-    const std::string text = where.to_string();
-    const auto parsed = detail::parse_authority(text);
-    return parsed && detail::is_loopback(parsed->host);
+    // By its bytes: its text may have a scope behind it, as ::1%lo.
+    const auto address = io::ip_address::of(where);
+    return address && (io::network::parse("127.0.0.0/8").contains(*address) ||
+                       io::network::parse("::1").contains(*address));
 }
 
 } // namespace rota::http

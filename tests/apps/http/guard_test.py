@@ -108,6 +108,21 @@ def test_beyond_loopback(program, options):
             equal(server.get("/v1/queues", headers={"Host": host}).status, status, host)
 
 
+def test_loopback_with_a_scope(program, options):
+    """It is looked at as without one."""
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return  # a machine without IPv6
+    with RotaHttp(program, *options, "--host", "::1%lo") as server:
+        for host, status in ((b"localhost", b"200"), (b"evil.example", b"421")):
+            with socket.create_connection(("::1", server.port), PATIENCE_S) as client:
+                client.sendall(b"GET /v1/queues HTTP/1.1\r\nHost: %s\r\n\r\n" % host)
+                equal(read_answer(client)[0].split()[1], status, host)
+        check("open to other machines" not in server.output(), server.output())
+
+
 def test_pages_of_others(program, options):
     with RotaHttp(program, *options) as server:
         own = {"Origin": f"http://127.0.0.1:{server.port}", "Sec-Fetch-Site": "same-origin"}

@@ -252,11 +252,12 @@ TEST_CASE("options that make no sense") {
 
 TEST_CASE("where only this machine reaches it") {
     using io::endpoint;
-    for (const char* text : {"127.0.0.1:80", "127.9.0.1:80", "[::1]:80", "unix:/run/x", "unix:@x"})
+    for (const char* text : {"127.0.0.1:80", "127.9.0.1:80", "[::1]:80", "[::1%1]:80",
+                             "[::1%lo]:80", "[::ffff:127.0.0.1%1]:80", "unix:/run/x", "unix:@x"})
         CHECK(is_local(endpoint::parse(text)));
     CHECK(is_local(endpoint::ip("localhost", 80)));
     CHECK(is_local(endpoint::ip("::ffff:127.0.0.1", 80)));
-    for (const char* text : {"0.0.0.0:80", "10.0.0.1:80", "[::]:80", "[fe80::1%1]:80"})
+    for (const char* text : {"0.0.0.0:80", "10.0.0.1:80", "[::]:80", "[::%1]:80", "[fe80::1%1]:80"})
         CHECK_FALSE(is_local(endpoint::parse(text)));
     CHECK_FALSE(is_local(endpoint::ip("*", 80)));
 }
