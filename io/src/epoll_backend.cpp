@@ -377,12 +377,34 @@ std::int32_t end_connect(int fd) noexcept {
     return -error;
 }
 
+/// What sendfile(2) does, by way of this process; in pieces, as far as the socket takes them.
+static std::int32_t copy_from_file(int fd, const file_send& what) noexcept {
+    std::array<char, 16'384> piece; // on the stack of a worker
+    std::size_t copied = 0;
+    while (copied < what.bytes) {
+        const auto at = static_cast<off_t>(what.offset + copied);
+        const ssize_t got =
+            ::pread(what.file, piece.data(), std::min(piece.size(), what.bytes - copied), at);
+        const ssize_t sent = got <= 0 ? got
+                                      : ::send(fd, piece.data(), static_cast<std::size_t>(got),
+                                               MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent <= 0 && copied == 0)
+            return static_cast<std::int32_t>(sent == 0 ? 0 : -errno);
+        copied += static_cast<std::size_t>(std::max<ssize_t>(0, sent));
+        if (sent < got || sent <= 0)
+            break; // the next call says why
+    }
+    return static_cast<std::int32_t>(copied);
+}
+
 std::int32_t send_from_file(int fd, const file_send& what) noexcept {
     if (what.first && ::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) != 0)
         return -errno;
     auto offset = static_cast<off_t>(what.offset);
     // Threads that send have SIGPIPE blocked (quiet_thread.hpp): a peer that is gone is EPIPE.
     const ssize_t sent = ::sendfile(fd, what.file, &offset, what.bytes);
+    if (sent < 0 && (errno == EINVAL || errno == ENOSYS))
+        return copy_from_file(fd, what); // this file system, or a filter, has none (its NOTES)
     return static_cast<std::int32_t>(sent >= 0 ? sent : -errno);
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -12,6 +13,7 @@
 
 #include <rota/errors.hpp>
 
+#include "failing_sendfile.hpp"
 #include "support.hpp"
 #include "temporary_file.hpp"
 
@@ -62,6 +64,26 @@ TEST_CASE("a file of any size comes whole, between what is around it") {
     }
 }
 
+TEST_CASE("a file comes whole where sendfile() has no way from it to a socket") {
+    const combination how = each_combination();
+    const int error = GENERATE(EINVAL, ENOSYS);
+    CAPTURE(how, error);
+    context ctx(options_for(how));
+    const failing_sendfile failing(error);
+    for (const std::size_t size :
+         {std::size_t{1}, std::size_t{70'000}, (std::size_t{20} << 20) + 7}) {
+        const std::string bytes = pattern(size);
+        const temporary_file f(bytes);
+        f.forget();
+        sends what{.file = &f};
+        const wired w = wire(ctx, sending(&what));
+        CHECK((w.other.receive_all() == "before " + bytes + " behind"));
+        finish(w.routine);
+        CHECK(what.error == 0);
+    }
+    CHECK(failing.has_failed());
+}
+
 TEST_CASE("bytes of the client's are received while files go to it") {
     const combination how = each_combination();
     CAPTURE(how);
@@ -90,7 +112,12 @@ TEST_CASE("bytes of the client's are received while files go to it") {
 TEST_CASE("a file that shrinks or changes while it is sent ends the connection") {
     const combination how = each_combination();
     CAPTURE(how);
+    const bool copied = GENERATE(false, true); // for want of a sendfile()
+    CAPTURE(copied);
     context ctx(options_for(how));
+    std::optional<failing_sendfile> failing;
+    if (copied)
+        failing.emplace(EINVAL);
     for (const bool shrinks : {true, false}) {
         const std::string bytes = pattern(std::size_t{20} << 20); // more than sockets take
         const temporary_file f(bytes);
