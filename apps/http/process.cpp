@@ -19,6 +19,7 @@ void prepare_process() noexcept {
             (void)::open("/dev/null", O_RDWR);
     }
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN); // a write is EFBIG instead (ulimit -f), as on a full disk
     sigset_t taken;
     ::sigemptyset(&taken);
     ::sigaddset(&taken, SIGINT);

@@ -6,9 +6,9 @@
 namespace rota_http {
 
 /// What a server wants of its process before anything else runs: descriptors 0, 1 and 2 are open
-/// (else a socket would become one of them, and be sent what is meant for stderr), SIGPIPE is
-/// ignored, SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked until they are waited for. Called
-/// first in main().
+/// (else a socket would become one of them, and be sent what is meant for stderr), SIGPIPE and
+/// SIGXFSZ are ignored, SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked until they are waited for.
+/// Called first in main().
 void prepare_process() noexcept;
 
 /// Raises the limit of open descriptors as far as is allowed; returns it.

@@ -271,6 +271,8 @@ std::string sqlite_database::reason() const {
         return "another process uses it";
     if (sqlite3_extended_errcode(handle()) == SQLITE_READONLY_DIRECTORY)
         return "there can be no file for its log in its folder";
+    if (kind == SQLITE_IOERR && fault() == store_fault::full)
+        return "the disk is full, or a file may not be so large (ulimit -f)";
     std::string why = sqlite3_errmsg(handle());
     const int cause = sqlite3_system_errno(handle());
     if (cause != 0 && kind == SQLITE_CANTOPEN)

@@ -5,6 +5,7 @@ usage: store_test.py <rota-http> [options of rota-http...]
 """
 
 import contextlib
+import functools
 import json
 import os
 import resource
@@ -22,9 +23,9 @@ from rota_http import JSON, RotaHttp
 FILE_BYTES_MAX = 1 << 20
 
 
-def limit_files():
-    """Files do not grow beyond this: writing fails, since SIGXFSZ is ignored here and stays so."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES_MAX, FILE_BYTES_MAX))
+def limit_files(most=FILE_BYTES_MAX):
+    """Files do not grow beyond this: writing fails."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
 
 def test_queues_outlive_the_program(program, options, path):
@@ -65,8 +66,8 @@ def test_waits_outlive_a_kill(program, options, path):
 
 
 def test_a_disk_that_is_full(program, options, path):
-    with RotaHttp(program, "--store", f"sqlite:{path}", *options, preexec_fn=limit_files,
-                  restore_signals=False) as server:
+    with RotaHttp(program, "--store", f"sqlite:{path}", *options,
+                  preexec_fn=limit_files) as server:
         queue = Queue(server)
         statuses = []
         while not statuses or statuses[-1] == 201:
@@ -92,6 +93,15 @@ def run(program, *options, **more):
     """One that has to end by itself."""
     return subprocess.run([program, "--port", "0", *options], capture_output=True, text=True,
                           timeout=PATIENCE_S, check=False, **more)
+
+
+def test_a_disk_that_is_full_from_the_beginning(program, options, path):
+    for kib in (4, 20, 40):
+        failed = run(program, "--store", f"sqlite:{path}-{kib}", "--log-level", "error", *options,
+                     preexec_fn=functools.partial(limit_files, kib << 10))
+        equal(failed.returncode, 1, failed.stderr)
+        equal(failed.stderr.count("\n"), 1, failed.stderr)
+        check("the disk is full" in failed.stderr, failed.stderr)
 
 
 def test_a_file_is_one_programs_alone(program, options, path):
