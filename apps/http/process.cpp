@@ -43,6 +43,9 @@ std::size_t open_descriptors() noexcept {
     std::error_code error;
     std::size_t count = 0;
     std::filesystem::directory_iterator each("/proc/self/fd", error);
+    rlimit limit{};
+    if (error == std::errc::too_many_files_open && ::getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return limit.rlim_cur; // all: there is none to look with
     while (!error && each != std::filesystem::directory_iterator()) {
         ++count;
         each.increment(error);

@@ -63,11 +63,11 @@ CLI::Option* take_several(CLI::Option* list) {
 /// would the option behind one whose value was left out.
 void refuse_lost_values(CLI::App& app) {
     for (CLI::Option* each : app.get_options()) {
-        each->check([name = each->get_name()](const std::string& text) {
+        each->check([](const std::string& text) { // what is said has the option before it
             if (text.empty())
-                return name + " needs a value";
+                return std::string("needs a value");
             if (text.starts_with("--"))
-                return name + " needs a value, and " + text + " is none";
+                return "needs a value, and " + text + " is none";
             return std::string();
         });
     }
@@ -177,7 +177,9 @@ void add_tls(CLI::App& app, tls_settings& s) {
                  [&s](const std::string& text) {
                      const auto number = parse_number(text);
                      if (!number || *number > port_max)
-                         throw CLI::ValidationError("--tls-port", '"' + text + "\" is no port");
+                         throw CLI::ValidationError("--tls-port", '"' + text +
+                                                                      "\" is no number from 0 to " +
+                                                                      std::to_string(port_max));
                      s.port = static_cast<std::uint16_t>(*number);
                  })
             ->type_name("NUMBER");
@@ -319,8 +321,8 @@ void add_running(CLI::App& app, settings& s) {
             const std::optional<worker_range> range = parse_workers(text);
             if (!range)
                 throw CLI::ValidationError("--workers", '"' + text +
-                                                            "\" is no number up to "
-                                                            "256: try 4 or 1-8");
+                                                            "\" is neither a number "
+                                                            "nor MIN-MAX, up to 256: try 4 or 1-8");
             s.workers = range->least;
             s.workers_max = range->most;
         })
@@ -409,6 +411,21 @@ void add_limits(CLI::App& app, settings& s) {
         ->group("Limits");
 }
 
+/// What CLI11 says of an option that was given twice is no sentence.
+std::string in_our_words(std::string message) {
+    if (const auto tail = message.find(": At Most 1 required"); tail != std::string::npos)
+        message.replace(tail, std::string::npos, " is given more than once: once is enough");
+    return message;
+}
+
+/// In one line, whatever is in it. Returns the exit code.
+int refuse(std::string why, std::ostream& err) {
+    const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; };
+    std::ranges::replace_if(why, is_control, ' ');
+    err << "rota-http: " << why << " (see --help)\n";
+    return 2;
+}
+
 } // namespace
 
 std::optional<int> read_command_line(int argc, const char* const* argv, settings& into,
@@ -435,16 +452,11 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
         out << app.help() << std::flush;
         return out ? 0 : 1;
     } catch (const CLI::ParseError& e) {
-        std::string message = e.what();
-        std::ranges::replace(message, '\n', ' ');
-        err << "rota-http: " << message << " (see --help)\n";
-        return 2;
+        return refuse(in_our_words(e.what()), err);
     }
     for (const auto complaint : {complaint_of, complaint_of_value}) {
-        if (const std::string wrong = complaint(into); !wrong.empty()) {
-            err << "rota-http: " << wrong << " (see --help)\n";
-            return 2;
-        }
+        if (const std::string wrong = complaint(into); !wrong.empty())
+            return refuse(wrong, err);
     }
     return std::nullopt;
 }

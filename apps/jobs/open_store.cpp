@@ -35,6 +35,8 @@ void check_store_name(std::string_view name) {
 #endif
         return;
     }
+    if (name == "sqlite::memory:")
+        throw std::invalid_argument("such a database does not last: that store is called memory");
     if (name != "memory" && !is_file(name)) {
         // A URL may hold a password.
         const bool repeated = name.find("://") == std::string_view::npos;

@@ -34,7 +34,7 @@ std::string cure_of(int error, const endpoint& address, int type) {
         if (is_path)
             return "end the program that listens there, or remove what is in the way, or take "
                    "another path";
-        return fmt::format("end the program that {} there (ss -l{}np 'sport = :{}' shows it), or "
+        return fmt::format("end the program that {} there, which ss -l{}np 'sport = :{}' shows, or "
                            "take another port",
                            type == SOCK_DGRAM ? "receives" : "listens",
                            type == SOCK_DGRAM ? 'u' : 't', address.port());
@@ -42,8 +42,10 @@ std::string cure_of(int error, const endpoint& address, int type) {
     case EPERM:
         if (is_path)
             return "let this user write to its directory, or take another path";
+        if (address.port() == 0 || address.port() >= IPPORT_RESERVED)
+            return "a seccomp filter or a security module forbids it";
         return "ports below 1024 are for root: take a higher one, or give the program the right to "
-               "it (setcap cap_net_bind_service=+ep PROGRAM)";
+               "it by setcap cap_net_bind_service=+ep PROGRAM";
     case EADDRNOTAVAIL:
         return "no interface of this machine has that address: take one that \"ip address\" shows";
     case EINVAL:
@@ -58,9 +60,9 @@ std::string cure_of(int error, const endpoint& address, int type) {
             return "no socket can be made in its directory: take another path";
         return "make its directory first";
     case EMFILE:
-        return "raise the limit of open files (ulimit -n)";
+        return "raise the limit of open files: ulimit -n";
     case ENFILE:
-        return "raise the system's limit of open files (sysctl fs.file-max)";
+        return "raise the system's limit of open files: sysctl fs.file-max";
     default:
         return {};
     }

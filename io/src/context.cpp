@@ -330,13 +330,13 @@ void context::parts::report_strays() const noexcept {
     };
     switch (e.code().value()) {
     case EMFILE:
-        tell("raise the limit of open files (ulimit -n)");
+        tell("raise the limit of open files: ulimit -n");
         break;
     case ENFILE:
-        tell("raise the system's limit of open files (sysctl fs.file-max)");
+        tell("raise the system's limit of open files: sysctl fs.file-max");
         break;
     case EAGAIN: // of a thread
-        tell("raise the limit of threads or of memory (ulimit -u, ulimit -v, or the container's)");
+        tell("raise the limit of threads or of memory: ulimit -u, ulimit -v, or the container's");
         break;
     default:
         break;

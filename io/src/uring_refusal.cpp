@@ -1,6 +1,7 @@
 #include "uring_refusal.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <limits>
 
@@ -23,6 +24,13 @@ std::string explain_forbidden(const uring_surroundings& where) {
     if (where.filtered)
         return "a seccomp filter forbids it, as container runtimes do";
     return "neither seccomp nor kernel.io_uring_disabled forbids it: a security module may";
+}
+
+bool is_too_old(const std::string& kernel) {
+    unsigned major = 0;
+    unsigned minor = 0;
+    const bool known = std::sscanf(kernel.c_str(), "%u.%u", &major, &minor) == 2;
+    return known && (major < 6 || (major == 6 && minor < 1));
 }
 
 std::string explain_no_memory(const uring_surroundings& where) {
@@ -66,7 +74,10 @@ std::string explain_refusal(int error, const uring_surroundings& where) {
                               : fmt::format("the kernel, {}, has none", where.kernel);
     case EINVAL:
     case EOPNOTSUPP:
-        return fmt::format("the kernel, {}, is too old: 6.1 is needed", where.kernel);
+        if (is_too_old(where.kernel))
+            return fmt::format("the kernel, {}, is too old: 6.1 is needed", where.kernel);
+        return where.filtered ? "a seccomp filter refuses it, or a part of it"
+                              : fmt::format("the kernel, {}, lacks a part of it", where.kernel);
     case ENOMEM:
         return explain_no_memory(where);
     case EMFILE:

@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "bind_failure.hpp"
 #include "support.hpp"
 
 using namespace std::chrono_literals;
@@ -375,4 +376,20 @@ TEST_CASE("clients that nobody took are closed with the listener") {
         all.clear();
     }
     CHECK(becomes([&] { return open_descriptors() == before; }));
+}
+
+TEST_CASE("a port that is not for root is not what a refusal is put down to") {
+    const auto says = [](const char* where, const char* what) {
+        try {
+            errno = EPERM;
+            throw_bind_failure(endpoint::parse(where), "listen on", SOCK_STREAM);
+        } catch (const std::system_error& e) {
+            INFO(e.what());
+            return std::string(e.what()).find(what) != std::string::npos;
+        }
+        return false;
+    };
+    CHECK(says("127.0.0.1:80", "ports below 1024 are for root"));
+    for (const char* where : {"127.0.0.1:0", "127.0.0.1:1024"})
+        CHECK(says(where, "a seccomp filter or a security module forbids it"));
 }

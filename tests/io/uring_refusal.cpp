@@ -57,8 +57,20 @@ TEST_CASE("each cause of a refusal is told apart") {
     lacks(explain_refusal(ENOSYS, where), "seccomp");
     where.filtered = true;
     says(explain_refusal(ENOSYS, where), "seccomp");
-    for (const int error : {EINVAL, EOPNOTSUPP})
-        says(explain_refusal(error, where), "too old: 6.1 is needed");
+    for (const int error : {EINVAL, EOPNOTSUPP}) {
+        where = plain();
+        where.filtered = true;
+        says(explain_refusal(error, where), "a seccomp filter refuses it");
+        where.filtered = false;
+        for (const char* kernel : {"6.1.0-test", "6.18.5", "7.0"}) {
+            where.kernel = kernel;
+            says(explain_refusal(error, where), "lacks a part of it");
+        }
+        for (const char* kernel : {"6.0.9", "5.15.0-1-generic"}) {
+            where.kernel = kernel;
+            says(explain_refusal(error, where), "too old: 6.1 is needed");
+        }
+    }
     says(explain_refusal(ENOMEM, where), "cgroup");
     lacks(explain_refusal(ENOMEM, where), "ulimit");
     where.locked_bytes_max = 65'536;

@@ -49,6 +49,16 @@ TEST_CASE("signals wait for whoever takes them, and neither a closed pipe nor a 
           }) == 0);
 }
 
+TEST_CASE("where no descriptor is left, all are open") {
+    CHECK(in_child([] {
+              const rlimit few{.rlim_cur = 5, .rlim_max = 5};
+              ::setrlimit(RLIMIT_NOFILE, &few);
+              while (::dup(1) >= 0) {
+              }
+              return open_descriptors() == 5 ? 0 : 1;
+          }) == 0);
+}
+
 TEST_CASE("the limit of descriptors is raised as far as it goes") {
     CHECK(in_child([] {
               rlimit limit{};

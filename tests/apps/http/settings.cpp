@@ -240,6 +240,11 @@ TEST_CASE("what is wrong is told in one line") {
                                                       {"--allowed-host", "--token-file", "t"},
                                                       {"--allowed-host", "a", "--token-file", "--"},
                                                       {"--token-file", "--no-console"},
+                                                      {"--port", "1", "--port", "2"},
+                                                      {"--tls-port", "-1"},
+                                                      {"--workers", "1-300"},
+                                                      {"--store", "sqlite::memory:"},
+                                                      {"--alt-svc", "a\r\n\x1b[1mb"},
                                                       {"--files", "--no-http2"}};
     for (const auto& arguments : wrong) {
         const reading r(arguments);
@@ -248,6 +253,7 @@ TEST_CASE("what is wrong is told in one line") {
         CHECK(r.err.starts_with("rota-http: "));
         CHECK(std::ranges::count(r.err, '\n') == 1);
         CHECK(r.err.ends_with("(see --help)\n"));
+        CHECK(std::ranges::none_of(r.err, [](char c) { return c == '\r' || c == '\x1b'; }));
         CHECK(std::ranges::any_of(arguments, [&r](const std::string& each) {
             return r.err.find(each.substr(0, each.find('='))) != std::string::npos;
         }));
@@ -273,6 +279,12 @@ TEST_CASE("what is wrong with a value is told with the option, and with which th
     CHECK(says("--allowed-host", "2001:db8::1", "--allowed-host: "));
     CHECK(says("--host", "x", "--host: "));
     CHECK(says("--unix", std::string(200, 'x').c_str(), "--unix: "));
+    CHECK(says("--port", "", "http: --port: needs a value (see"));
+    CHECK(says("--tls-port", "-1", "\"-1\" is no number from 0 to 65535"));
+    CHECK(says("--workers", "4-1", "\"4-1\" is neither a number nor MIN-MAX, up to 256"));
+    CHECK(says("--store", "sqlite::memory:", "that store is called memory"));
+    CHECK(reading({"--port", "1", "--port", "2"}).err ==
+          "rota-http: --port is given more than once: once is enough (see --help)\n");
     CHECK(says("--stall-limit", "999999h", "is no time up to 8784h"));
     CHECK(says("--max-body", "99999999999G", "is no size from 1 to below 8589934592G"));
     CHECK(says("--max-body", "0", "is no size from 1 to below"));
@@ -288,7 +300,7 @@ TEST_CASE("what is wrong with a value is told with the option, and with which th
 TEST_CASE("an option whose value was left out does not take the next one for it") {
     const reading r({"--allowed-host", "--token-file", "t"});
     CHECK(r.code == 2);
-    CHECK(r.err.find("--allowed-host needs a value, and --token-file is none") !=
+    CHECK(r.err.find("--allowed-host: needs a value, and --token-file is none") !=
           std::string::npos);
     const reading longest({"--lease", "12h"});
     CHECK_FALSE(longest.code);
