@@ -6,12 +6,16 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include <liburing.h>
 #include <poll.h>
 #include <rota/check.hpp>
+#include <rota/io/detail/log.hpp>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +31,41 @@ namespace {
 constexpr std::uint64_t ignored = 0;
 constexpr std::uint64_t woken = 1;
 constexpr std::uint64_t tried = 2;
+
+/// A filter, say, may forbid to enter a ring that was set up before (man 2 seccomp). That is said
+/// once, and what tries again does so now and then.
+class enter_watch {
+public:
+    explicit enter_watch(const char* outcome) : outcome_(outcome) {}
+
+    /// Told what each io_uring_enter gives. True once it has failed for so long that it will go on.
+    bool fails(int result) noexcept {
+        if (result >= 0 || result == -EINTR || result == -ETIME || result == -EBUSY) {
+            failures_ = 0;
+            return false;
+        }
+        std::this_thread::sleep_for(pause);
+        if (failures_ < failures_max && ++failures_ == failures_max)
+            tell(result);
+        return failures_ == failures_max;
+    }
+
+private:
+    static constexpr auto pause = std::chrono::milliseconds(5);
+    static constexpr int failures_max = 100; // half a second: no shortage that passes
+
+    void tell(int result) const noexcept {
+        std::string why;
+        try {
+            why = explain_failure(uring_failure(result, "io_uring_enter"));
+        } catch (const std::bad_alloc&) { // for the words
+        }
+        log::error("{}: {}", outcome_, why);
+    }
+
+    const char* const outcome_;
+    int failures_ = 0;
+};
 
 class uring_read_backend final : public read_backend {
 public:
@@ -187,6 +226,7 @@ private:
             // overflowed and have to be fetched first, which io_uring_get_events does; they stay in
             // the ring for the next wait().
             const int result = ::io_uring_submit(&ring_);
+            watch_.fails(result);
             if (result == -EBUSY || result == -EAGAIN)
                 ::io_uring_get_events(&ring_);
         }
@@ -229,16 +269,16 @@ private:
         io_uring_cqe* first = nullptr;
         const auto now = std::chrono::steady_clock::now();
         if (until <= now) {
-            ::io_uring_submit_and_get_events(&ring_);
+            watch_.fails(::io_uring_submit_and_get_events(&ring_));
             return;
         }
         if (until == time_point::max()) {
-            ::io_uring_submit_and_wait(&ring_, 1);
+            watch_.fails(::io_uring_submit_and_wait(&ring_, 1));
             return;
         }
         const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(until - now).count();
         __kernel_timespec limit{.tv_sec = rest / 1'000'000'000, .tv_nsec = rest % 1'000'000'000};
-        ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &limit, nullptr);
+        watch_.fails(::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &limit, nullptr));
         // EINTR, ETIME and EBUSY alike: look at what is there, and come back.
     }
 
@@ -268,6 +308,7 @@ private:
     const wake_event wake_;
     const bool allow_limited_;
     bool limited_receives_ = false;
+    enter_watch watch_{"a thread can receive nothing any more, the program has to be ended"};
     io_uring ring_{};
     std::vector<buffer_group*> carried_; // those with a ring for this kernel alone
     std::uint64_t wake_count_ = 0;
@@ -285,11 +326,13 @@ public:
     ~uring_write_backend() override { tear_down_ring(ring_); }
 
     void send(std::span<send_request> batch) override {
-        while (!batch.empty()) {
+        while (!batch.empty() && !broken_) {
             const std::size_t count = std::min<std::size_t>(batch.size(), batch_max_);
             send_some(batch.first(count));
             batch = batch.subspan(count);
         }
+        if (!batch.empty())
+            without_ring_->send(batch);
     }
 
 private:
@@ -318,7 +361,8 @@ private:
             sqe->user_data = reinterpret_cast<std::uintptr_t>(&r);
         }
         while (left != 0) {
-            ::io_uring_submit_and_wait(&ring_, static_cast<unsigned>(left));
+            const int result = ::io_uring_submit_and_wait(&ring_, static_cast<unsigned>(left));
+            broken_ = watch_.fails(result);
             unsigned head = 0;
             unsigned seen = 0;
             io_uring_cqe* cqe = nullptr;
@@ -328,9 +372,14 @@ private:
             }
             ::io_uring_cq_advance(&ring_, seen);
             left -= seen;
+            if (broken_) // what it has not taken it never will, and is sent later
+                return;
         }
     }
 
+    enter_watch watch_{"sending goes on without a ring"};
+    const std::unique_ptr<write_backend> without_ring_ = make_syscall_write_backend();
+    bool broken_ = false; // the ring: it is never entered again
     io_uring ring_{};
     unsigned batch_max_;
 };
