@@ -14,7 +14,7 @@ from rota_http import RotaHttp
 REFUSALS = {
     "EPERM": "Operation not permitted; ",
     "ENOSYS": "Function not implemented; a seccomp filter hides it, or the kernel, ",
-    "EINVAL": "Invalid argument; the kernel, ",
+    "EINVAL": "Invalid argument; a seccomp filter refuses it",
     "ENOMEM": "Cannot allocate memory; not even the smallest ring fits",
 }
 # Runs a program that may lock so many bytes of memory and no more, even as root (capabilities(7)).
