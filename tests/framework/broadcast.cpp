@@ -1,5 +1,6 @@
 #include <rota/broadcast.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <numeric>
@@ -10,8 +11,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <rota/channel.hpp>
 #include <rota/inline_scheduler.hpp>
 #include <rota/runtime.hpp>
+#include <rota/when_any.hpp>
 
 using namespace rota;
 
@@ -179,4 +182,45 @@ TEST_CASE("senders and receivers on several workers miss nothing while there is 
         CHECK(std::accumulate(one.begin(), one.end(), 0L) ==
               static_cast<long>(senders) * each * (senders * each - 1) / 2);
     }
+}
+
+TEST_CASE("of two broadcasts in a race one is received from, and the other keeps its value") {
+    inline_scheduler scheduler;
+    numbers a(4);
+    numbers b(4);
+    numbers::receiver from_a(a);
+    numbers::receiver from_b(b);
+    std::vector<int> got;
+    scheduler.spawn([&]() -> task<void> {
+        for (int i = 0; i < 4; ++i) {
+            const auto first = co_await when_any(from_a.next(), from_b.next());
+            got.push_back(first.index() == 0 ? *std::get<0>(first) : *std::get<1>(first));
+        }
+    });
+    scheduler.run();
+    a.send(1);
+    b.send(2);
+    scheduler.run();
+    b.send(3);
+    a.send(4);
+    scheduler.run();
+    CHECK(std::ranges::is_permutation(got, std::vector{1, 2, 3, 4}));
+    CHECK(scheduler.routine_count() == 0);
+}
+
+TEST_CASE("a broadcast that loses against a channel keeps its value") {
+    inline_scheduler scheduler;
+    numbers all(4);
+    numbers::receiver from(all);
+    channel<int> other(1);
+    const routine_ptr waits = scheduler.spawn([&]() -> task<void> {
+        const auto first = co_await when_any(from.next(), other.pop());
+        CHECK(first.index() == 1);
+    });
+    scheduler.run();
+    all.send(1);
+    CHECK(other.try_push(2));
+    scheduler.run();
+    CHECK(waits->error() == nullptr);
+    CHECK(scheduler.run_task(from.next()) == 1);
 }

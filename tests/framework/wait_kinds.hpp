@@ -13,6 +13,7 @@
 #include <variant>
 
 #include <rota/auto_event.hpp>
+#include <rota/broadcast.hpp>
 #include <rota/channel.hpp>
 #include <rota/distinct_job_queue.hpp>
 #include <rota/event.hpp>
@@ -170,6 +171,20 @@ struct notified : kind {
     }
 };
 
+struct received : kind {
+    using result = std::optional<int>;
+    rota::broadcast<int> b{1};
+    rota::broadcast<int>::receiver r{b};
+    using kind::kind;
+    auto wait() { return r.next(); }
+    void serve() { served = b.send(1) == 1; }
+    bool whole(const result* got) {
+        b.close();
+        const result there = scheduler.run_task(r.next());
+        return once(got != nullptr && *got == 1, there == 1) && r.missed() == 0;
+    }
+};
+
 /// What is only waited for, and not taken.
 struct seen : kind {
     using result = std::monostate;
@@ -246,7 +261,7 @@ template <class K>
 inline constexpr bool fails = std::is_same_v<K, failing>;
 
 using kinds = std::tuple<pop, pop_from_waiting, push, push_to_waiting, lock, acquire, take,
-                         notified, set, opened, joined, a_task, failing>;
+                         notified, received, set, opened, joined, a_task, failing>;
 
 inline constexpr auto every_kind = std::make_index_sequence<std::tuple_size_v<kinds>>();
 

@@ -170,6 +170,8 @@ public:
     std::optional<T> await_resume() {
         finish();
         const std::lock_guard guard(receiver_.from_.lock_);
+        if (!may_be_served()) // send() wakes all that wait, those too whose race is decided by then
+            return std::nullopt;
         return receiver_.take_locked();
     }
 
