@@ -1,11 +1,22 @@
 #include <rota/json/describe.hpp>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 namespace rota::json::detail {
 
 std::string range_text(long long least, long long most) {
     return std::to_string(least) + " to " + std::to_string(most);
+}
+
+std::string range_text(double least, double most) {
+    const auto shortest = [](double number) {
+        std::array<char, 32> text{};
+        return std::string(text.data(),
+                           std::to_chars(text.data(), text.data() + text.size(), number).ptr);
+    };
+    return shortest(least) + " to " + shortest(most);
 }
 
 std::size_t characters(std::string_view text) noexcept {

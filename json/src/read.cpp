@@ -1,7 +1,6 @@
 #include <rota/json/read.hpp>
 
 #include <charconv>
-#include <cmath>
 #include <system_error>
 
 #include <rota/json/writer.hpp>
@@ -113,9 +112,18 @@ unsigned long long read_unsigned(value from, const place& at, unsigned long long
 }
 
 double read_double(value from, const place& at) {
+    expect(from, at, kind::number);
     const auto number = whole<double>(from.number_text());
-    if (!number || !std::isfinite(*number))
-        fail(at, "a number", from);
+    if (!number)
+        fail(at, "a number within the range of a double", from);
+    return *number;
+}
+
+float read_float(value from, const place& at) {
+    expect(from, at, kind::number);
+    const auto number = whole<float>(from.number_text()); // a double's would be rounded twice
+    if (!number)
+        fail(at, "a number within the range of a float", from);
     return *number;
 }
 

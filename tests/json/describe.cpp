@@ -1,7 +1,9 @@
 #include <rota/json/describe.hpp>
 
+#include <cstdint>
 #include <limits>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,27 @@ TEST_CASE("numbers are within a range, whatever their type") {
     CHECK(between(-5, 5)(0U).empty());
     CHECK(between(0, 1)(0.5).empty());
     CHECK_FALSE(between(0, 1)(1.5).empty());
+    CHECK_FALSE(between(0U, 16'777'216)(16'777'218.0F).empty());
+}
+
+TEST_CASE("bounds of a range may be beyond the type") {
+    CHECK(between(1, 1000)(std::int8_t{5}).empty());
+    CHECK(between(1, 1000)(std::int8_t{-5}) == "a number from 1 to 1000");
+    CHECK(between(-100'000, 100'000)(std::int16_t{5}).empty());
+    CHECK(between(0, 4'000'000'000)(5).empty());
+    CHECK(between(0, 10'000'000'000)(2'000'000'000).empty());
+    CHECK_FALSE(between(10'000'000'000, 20'000'000'000)(1'500'000'000).empty());
+    CHECK_THROWS_AS(between(0, std::numeric_limits<std::uint64_t>::max()), std::invalid_argument);
+}
+
+TEST_CASE("bounds of a range may have a fraction") {
+    CHECK(between(0.5, 2.5)(0.5).empty());
+    CHECK(between(0.5, 2.5)(2.4F).empty());
+    CHECK(between(0.5, 2.5)(0.4999) == "a number from 0.5 to 2.5");
+    CHECK(between(0, 0.5)(0.6) == "a number from 0 to 0.5");
+    CHECK(between(0.5, 2.5)(2).empty());
+    CHECK_FALSE(between(0.5, 2.5)(0U).empty());
+    CHECK_FALSE(between(0.5, 2.5)(3).empty());
 }
 
 TEST_CASE("a length counts characters, or elements") {

@@ -1,6 +1,7 @@
 #include <rota/json/read.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -99,7 +100,9 @@ TEST_CASE("what is wrong is told with its place, what was expected and what came
           "items[0].weight: expected a number from 0 to 10, got 11");
     CHECK(wrong<order>(R"({"items":[{"name":"a","weight":null}]})") == "nothing");
     CHECK(wrong<order>(R"({"items":[{"name":"a","weight":1e999}]})") ==
-          "items[0].weight: expected a number, got 1e999");
+          "items[0].weight: expected a number within the range of a double, got 1e999");
+    CHECK(wrong<order>(R"({"items":[{"name":"a","weight":"1"}]})") ==
+          "items[0].weight: expected a number, got \"1\"");
     CHECK(wrong<order>(R"({"items":[{"name":"a","shade":"blue"}]})") ==
           "items[0].shade: expected one of \"red\", \"green\", got \"blue\"");
     CHECK(wrong<order>(R"({"items":[{"name":"a","shade":0}]})").ends_with("got 0"));
@@ -115,6 +118,19 @@ TEST_CASE("what is wrong is told with its place, what was expected and what came
     CHECK(wrong<named>(R"({"name":"a b"})") == "name: expected a name without spaces, got \"a b\"");
     CHECK(wrong<order>("{").starts_with("no JSON: "));
     CHECK(wrong<order>("").starts_with("no JSON: "));
+}
+
+TEST_CASE("a number that its type cannot hold is refused, and is a number all the same") {
+    for (const char* text : {"1e39", "3.5e38", "-1e300", "1e999", "1e-999"}) {
+        CAPTURE(text);
+        CHECK(wrong<float>(text) ==
+              "expected a number within the range of a float, got " + std::string(text));
+    }
+    CHECK(wrong<double>("1e-999") == "expected a number within the range of a double, got 1e-999");
+    CHECK(wrong<float>("null") == "expected a number, got null");
+    CHECK(read<float>("3.4028235e38") == std::numeric_limits<float>::max());
+    CHECK(read<float>("-0.1") == -0.1F);
+    CHECK(read<float>("7") == 7);
 }
 
 TEST_CASE("members that are not known are skipped, or refused") {

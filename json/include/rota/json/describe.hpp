@@ -22,10 +22,12 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace rota::json {
 
@@ -72,6 +74,7 @@ constexpr auto own_members() {
 
 /// "1 to 100", of numbers or of a length.
 [[nodiscard]] std::string range_text(long long least, long long most);
+[[nodiscard]] std::string range_text(double least, double most);
 /// How many characters a text in UTF-8 has.
 [[nodiscard]] std::size_t characters(std::string_view text) noexcept;
 } // namespace detail
@@ -108,19 +111,33 @@ concept named_enum = std::is_enum_v<T> && requires {
 // Checks. A check of one's own is any constexpr object that is called with the member and returns a
 // std::string: empty if all is well, else what was expected, "a name without spaces".
 
-/// A number from `least` to `most`.
-[[nodiscard]] constexpr auto between(long long least, long long most) {
-    return [least, most](const auto& number) -> std::string {
+/// A number from `least` to `most`, of any type; with a fraction in one of them, both are doubles.
+/// Whole bounds beyond long long are refused: std::invalid_argument, where it is no constant.
+template <class Least, class Most>
+requires(std::is_arithmetic_v<Least>&& std::is_arithmetic_v<Most>)
+    [[nodiscard]] constexpr auto between(Least least, Most most) {
+    constexpr bool whole = std::is_integral_v<Least> && std::is_integral_v<Most>;
+    using bound = std::conditional_t<whole, long long, double>;
+    if constexpr (whole) {
+        if (!std::in_range<long long>(least) || !std::in_range<long long>(most))
+            throw std::invalid_argument("between(): a bound is beyond long long");
+    }
+    return [from = static_cast<bound>(least),
+            to = static_cast<bound>(most)](const auto& number) -> std::string {
         using type = std::remove_cvref_t<decltype(number)>;
         static_assert(std::is_arithmetic_v<type>, "between() is for numbers");
         bool within = false;
-        if constexpr (std::is_unsigned_v<type>) {
-            within = (least <= 0 || number >= static_cast<unsigned long long>(least)) &&
-                     most >= 0 && number <= static_cast<unsigned long long>(most);
+        if constexpr (!whole || std::is_floating_point_v<type>) {
+            using wide = long double; // has every integer, too
+            const auto at = static_cast<wide>(number);
+            within = at >= static_cast<wide>(from) && at <= static_cast<wide>(to);
+        } else if constexpr (std::is_unsigned_v<type>) {
+            within = (from <= 0 || number >= static_cast<unsigned long long>(from)) && to >= 0 &&
+                     number <= static_cast<unsigned long long>(to);
         } else {
-            within = number >= static_cast<type>(least) && number <= static_cast<type>(most);
+            within = number >= from && number <= to; // not as `type`, which may be a shorter one
         }
-        return within ? std::string() : "a number from " + detail::range_text(least, most);
+        return within ? std::string() : "a number from " + detail::range_text(from, to);
     };
 }
 

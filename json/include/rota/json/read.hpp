@@ -56,6 +56,7 @@ struct place {
 [[nodiscard]] unsigned long long read_unsigned(value from, const place& at,
                                                unsigned long long most);
 [[nodiscard]] double read_double(value from, const place& at);
+[[nodiscard]] float read_float(value from, const place& at);
 [[nodiscard]] std::string_view read_text(value from, const place& at);
 void expect(value from, const place& at, kind wanted);
 
@@ -157,7 +158,9 @@ void read_map(T& into, value from, const place& at, const read_options& how) {
 
 template <class T>
 void read_number(T& into, value from, const place& at) {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_same_v<T, float>) {
+        into = read_float(from, at);
+    } else if constexpr (std::is_floating_point_v<T>) {
         into = static_cast<T>(read_double(from, at));
     } else if constexpr (std::is_signed_v<T>) {
         into = static_cast<T>(
