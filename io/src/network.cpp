@@ -82,6 +82,8 @@ network network::parse(std::string_view text) {
         if (error != std::errc() || behind != end || bits > most)
             reject(text, v4 ? "the length of an IPv4 network is 0 to 32"
                             : "the length of an IPv6 network is 0 to 128");
+        if (!v4 && address->is_v4() && bits < v4_bits_before)
+            reject(text, "the length of an IPv4 network as an IPv6 one is 96 to 128");
     }
     return {*address, v4 ? bits + v4_bits_before : bits};
 }
@@ -100,8 +102,8 @@ bool network::contains(const ip_address& address) const noexcept {
 }
 
 std::string network::to_string() const {
-    const bool v4 = first_.is_v4() && bits_ >= v4_bits_before;
-    return first_.to_string() + '/' + std::to_string(v4 ? bits_ - v4_bits_before : bits_);
+    return first_.to_string() + '/' +
+           std::to_string(first_.is_v4() ? bits_ - v4_bits_before : bits_);
 }
 
 network_list::network_list(const std::vector<std::string>& texts) {

@@ -76,6 +76,8 @@ TEST_CASE("what is in a network") {
     CHECK(is_in("::1", "::1"));
     CHECK_FALSE(is_in("::2", "::1"));
     CHECK(network::parse("10.0.0.0/8").to_string() == "10.0.0.0/8");
+    CHECK(network::parse("::ffff:10.0.0.0/104").to_string() == "10.0.0.0/8");
+    CHECK(network::parse("::ffff:0:0/96").to_string() == "0.0.0.0/0");
     CHECK(network::parse("2001:db8::/32").to_string() == "2001:db8::/32");
     CHECK(network::parse("::1").to_string() == "::1/128");
 }
@@ -84,7 +86,7 @@ TEST_CASE("what is no network is refused, and the message names it") {
     for (const char* const wrong :
          {"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/8 ",
           "10.0.0.0/8/8", "10.0.0/8", "10/8", "::/129", "[::]/0", "example.org/8", "10.0.0.0/0x8",
-          "10.0.0.0/99999999999"}) {
+          "10.0.0.0/99999999999", "::ffff:10.0.0.0/8", "::ffff:0:0/95"}) {
         CAPTURE(wrong);
         try {
             (void)network::parse(wrong);

@@ -36,8 +36,8 @@ private:
 /// The addresses that begin with the same bits (CIDR, RFC 4632). A value; any thread.
 class network {
 public:
-    /// "10.0.0.0/8", "2001:db8::/32", or one address; bits behind the length do not count. Throws
-    /// std::invalid_argument, which says what is wrong.
+    /// "10.0.0.0/8", as IPv6 "::ffff:10.0.0.0/104"; "2001:db8::/32"; or one address. Bits behind
+    /// the length do not count. Throws std::invalid_argument, which says what is wrong.
     static network parse(std::string_view text);
 
     /// IPv4 addresses are in IPv4 networks only, so not in "::/0".
