@@ -19,6 +19,14 @@ int window_bits_of(format which, int bits) noexcept {
     return which == format::gzip ? bits + 16 : bits;
 }
 
+/// 9 for 8: zlib does not write into a window of 256 bytes, but into one of 512, of which it says
+/// so in format zlib (elsewhere nothing does; it refers to the last 250 only, as it keeps 262
+/// free).
+int window_of(int asked) {
+    const int bits = checked_option(asked, 15, 8, 15, "the window");
+    return bits == 8 ? 9 : bits;
+}
+
 /// Not more than zlib counts.
 uInt clamped(std::size_t size) noexcept {
     constexpr std::size_t most = std::numeric_limits<uInt>::max();
@@ -35,7 +43,7 @@ void point(z_stream& z, std::string_view in, std::span<char> out) noexcept {
 class zlib_encoder final : public encoder {
 public:
     explicit zlib_encoder(const encoder_options& options)
-        : encoder(options.to), window_bits_(window_of(options)),
+        : encoder(options.to), window_bits_(window_of(options.window_bits)),
           memory_level_(checked_option(options.memory_level, 8, 1, 9, "the memory level")) {
         const int level = checked_option(options.level, 6, 1, 9, "the level");
         const int status =
@@ -70,13 +78,6 @@ public:
     }
 
 private:
-    /// zlib does not write into a window of 256 bytes; but in one of 512 it refers to the last 250
-    /// only (it keeps 262 free), which what reads with 256 can do.
-    static int window_of(const encoder_options& options) {
-        const int bits = checked_option(options.window_bits, 15, 8, 15, "the window");
-        return bits == 8 ? 9 : bits;
-    }
-
     z_stream z_{};
     const int window_bits_;
     const int memory_level_;
@@ -85,8 +86,7 @@ private:
 class zlib_decoder final : public decoder {
 public:
     explicit zlib_decoder(const decoder_options& options)
-        : decoder(options.from),
-          window_bits_(checked_option(options.window_bits, 15, 8, 15, "the window")) {
+        : decoder(options.from), window_bits_(window_of(options.window_bits)) {
         if (::inflateInit2(&z_, window_bits_of(options.from, window_bits_)) != Z_OK)
             throw std::bad_alloc(); // the options have been checked
     }

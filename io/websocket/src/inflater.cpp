@@ -24,8 +24,7 @@ inflater::~inflater() = default;
 void inflater::make() {
     coding::decoder_options options;
     options.from = coding::format::deflate;
-    // Clients that have said 8 may write 9: zlib has no windows of 256 bytes.
-    options.window_bits = std::max(window_bits_, 9);
+    options.window_bits = window_bits_;
     decoder_ = coding::make_decoder(options);
     if (!window_.empty()) {
         decoder_->set_window(window_);

@@ -14,13 +14,16 @@ using namespace std::string_view_literals;
 
 TEST_CASE("every window can be read with one of that size, and not more") {
     const std::string text = test::prose(60'000) + test::noise(3'000) + test::prose(60'000);
-    for (int bits = 8; bits <= 15; ++bits) {
-        const auto in = make_encoder({.to = format::deflate, .window_bits = bits});
-        const auto out = make_decoder({.from = format::deflate, .window_bits = bits});
-        // In small steps nothing but the window remembers.
-        const auto found = decode(*out, encode(*in, text), 1, 1);
-        CHECK(found.now == decoder::state::ended);
-        CHECK(found.text == text);
+    for (const format each : {format::deflate, format::zlib, format::gzip}) {
+        for (int bits = 8; bits <= 15; ++bits) {
+            CAPTURE(each, bits);
+            const auto in = make_encoder({.to = each, .window_bits = bits});
+            const auto out = make_decoder({.from = each, .window_bits = bits});
+            // In small steps nothing but the window remembers.
+            const auto found = decode(*out, encode(*in, text), 1, 1);
+            CHECK(found.now == decoder::state::ended);
+            CHECK(found.text == text);
+        }
     }
 }
 

@@ -15,8 +15,9 @@ namespace rota::coding {
 struct decoder_options {
     format from = format::gzip;
     /// The longest look back that it has to remember, as a power of two; more is `corrupt`. 8 to 15
-    /// for gzip, zlib and deflate (0: 15), 10 to 27 for zstd (0: 23, which RFC 9659 has for HTTP).
-    /// Of no meaning for br, which has up to 24 by its format.
+    /// for gzip, zlib and deflate (0: 15; 8 is as 9, which encoders write for it), 10 to 27 for
+    /// zstd (0: 23, which RFC 9659 has for HTTP). Of no meaning for br, which has up to 24 by its
+    /// format.
     int window_bits = 0;
 };
 
