@@ -15,6 +15,13 @@ namespace {
 constexpr std::size_t salt_bytes = 16;
 constexpr std::size_t time_bytes = 8;
 
+/// What is made with.
+const std::string& newest(const std::vector<std::string>& keys) {
+    if (keys.empty())
+        throw std::logic_error("a seal that has been moved from makes nothing");
+    return keys.front();
+}
+
 std::string number(std::uint64_t value) {
     std::string bytes(time_bytes, '\0');
     for (std::size_t i = 0; i < time_bytes; ++i)
@@ -93,7 +100,7 @@ std::string seal::close(std::string_view name, std::string_view text, std::chron
                         clock::time_point now) const {
     std::string plain = number(end_of(now, age)).append(text);
     std::string whole = random_bytes(salt_bytes);
-    const secrets of(closing_.front(), whole);
+    const secrets of(newest(closing_), whole);
     whole += aead_seal(of.key(), of.nonce(), plain, name);
     wipe(plain);
     return to_base64url(whole);
@@ -121,7 +128,7 @@ std::optional<std::string> seal::open(std::string_view name, std::string_view cl
 std::string seal::sign(std::string_view name, std::string_view text, std::chrono::seconds age,
                        clock::time_point now) const {
     const std::string body = number(end_of(now, age)).append(text);
-    const digest by = signature(signing_.front(), name, body);
+    const digest by = signature(newest(signing_), name, body);
     return to_base64url(body) + '.' + to_base64url(view(by));
 }
 

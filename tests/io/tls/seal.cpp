@@ -136,6 +136,20 @@ TEST_CASE("keys are long, and not too many") {
     CHECK(most.open("a", most.close("a", "b", 1s)) == "b");
 }
 
+TEST_CASE("one that has been moved from makes nothing, and opens nothing") {
+    seal from({key_a});
+    const std::string closed = from.close("a", "text", 1h, now);
+    CHECK(closed.size() == 54 + 6);
+    const seal to(std::move(from));
+    CHECK(to.open("a", closed, now) == "text");
+    // NOLINTBEGIN(bugprone-use-after-move)
+    CHECK_THROWS_AS(from.close("a", "text", 1h, now), std::logic_error);
+    CHECK_THROWS_AS(from.sign("a", "text", 1h, now), std::logic_error);
+    CHECK_FALSE(from.open("a", closed, now));
+    CHECK_FALSE(from.verify("a", to.sign("a", "text", 1h, now), now));
+    // NOLINTEND(bugprone-use-after-move)
+}
+
 TEST_CASE("a text lasts for a second at least") {
     const seal s({key_a});
     CHECK_THROWS_AS(s.close("a", "b", 0s), std::invalid_argument);

@@ -11,7 +11,8 @@ namespace rota::crypto {
 
 /// Texts that clients keep for the server and cannot change, nor, if they are sealed, read: what is
 /// in cookies (rota/http/session_cookie.hpp), in links that are sent by mail, in tokens of forms.
-/// Immutable; for any thread.
+/// Immutable; for any thread. One that has been moved from opens nothing, and throws
+/// std::logic_error where it is to make something.
 ///
 ///     const crypto::seal seal({newest_key, key_before});
 ///     std::string text = seal.close("session", user, 24h);
@@ -40,7 +41,7 @@ public:
     seal(const seal&) = delete;
     seal& operator=(const seal&) = delete;
 
-    /// Encrypts (AES-256-GCM, with a key made for each text by HKDF from a random salt): 56 bytes
+    /// Encrypts (AES-256-GCM, with a key made for each text by HKDF from a random salt): 54 bytes
     /// and a third of the text longer. `name` says what it is for and is not in it. Lasts for
     /// `age`, at least a second; an age without end is not offered, since a text that was stolen
     /// would be good as long.
