@@ -92,7 +92,7 @@ task<response> answer_in_turn(places* of, request* req, next proceed) {
 // --- How long ---
 
 struct clock_state {
-    std::chrono::milliseconds limit;
+    time_span limit;
     int status;
     error_page page;
 };
@@ -123,8 +123,8 @@ middleware concurrency_limit(concurrency_limit_options options, error_page page)
     };
 }
 
-middleware time_limit(std::chrono::milliseconds limit, int status, error_page page) {
-    if (limit.count() <= 0)
+middleware time_limit(time_span limit, int status, error_page page) {
+    if (time_span::length(limit) <= time_span::length::zero())
         throw std::invalid_argument("a limit of time is above 0");
     if (status < 400 || status > 599)
         throw std::invalid_argument("a failure has a status between 400 and 599");

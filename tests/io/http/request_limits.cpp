@@ -87,6 +87,8 @@ TEST_CASE("a limit of no time, or a status that is no failure, is refused") {
         CHECK_THROWS_AS(time_limit(1ms, status), std::invalid_argument);
     for (const int status : {400, 503, 599})
         CHECK_NOTHROW(time_limit(1ms, status));
+    CHECK_NOTHROW(time_limit(std::chrono::hours::max()));
+    CHECK_NOTHROW(time_limit(500us));
 }
 
 TEST_CASE("content beyond a route's limit is a 413 at once") {

@@ -6,6 +6,7 @@
 
 #include <rota/http/handler.hpp>
 #include <rota/http/router.hpp>
+#include <rota/time_span.hpp>
 
 namespace rota::http {
 
@@ -30,8 +31,7 @@ struct concurrency_limit_options {
 /// not heed its stop token goes on, and timed_out that one lets pass by itself counts, too. What a
 /// stream writes is for server_limits. Throws std::invalid_argument for a limit that is not above
 /// 0, and a status outside 400..599.
-[[nodiscard]] middleware time_limit(std::chrono::milliseconds limit, int status = 503,
-                                    error_page page = {});
+[[nodiscard]] middleware time_limit(time_span limit, int status = 503, error_page page = {});
 
 /// Content of so many bytes at most, below the server's own limit: 413 as soon as more is announced
 /// or has been read. Chunked content that the handler does not read is not counted.

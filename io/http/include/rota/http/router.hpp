@@ -111,7 +111,7 @@ public:
     router& patch(std::string_view pattern, handler h);
     router& delete_(std::string_view pattern, handler h);
     router& options(std::string_view pattern, handler h);
-    /// GET, POST, PUT, PATCH and DELETE.
+    /// GET, POST, PUT, PATCH and DELETE: when one of them throws, those before it are there.
     router& any(std::string_view pattern, handler h);
 
     /// What answers CONNECT, whatever host it is for (request::target() is "host:port"), as a proxy
