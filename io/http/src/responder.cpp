@@ -59,11 +59,27 @@ void responder::begin_unread(const request_head& head) noexcept {
     routed_ = false;
 }
 
+/// Whether the router answers by itself, without middleware around it.
+bool responder::is_unrouted() const noexcept {
+    return match_.target == nullptr && router_access::plain_fallback(match_);
+}
+
+/// What it answers then: in plain text where its page throws.
+response responder::answer_unrouted() {
+    try {
+        return router_access::fallback(*request_, match_);
+    } catch (...) {
+        report_thrown("error page", std::current_exception(), place_.hooks);
+    }
+    route_match without_page = match_;
+    without_page.page = nullptr;
+    return router_access::fallback(*request_, without_page);
+}
+
 /// What `function`, or the router for want of one, answers.
 [[gnu::always_inline]] inline response responder::call(const handler::plain* function) {
     try {
-        return function != nullptr ? (*function)(*request_)
-                                   : router_access::fallback(*request_, match_);
+        return function != nullptr ? (*function)(*request_) : answer_unrouted();
     } catch (...) {
         return error_answer(failure_of(std::current_exception()));
     }
@@ -73,8 +89,7 @@ bool responder::try_answer() {
     if (asks_tunnel(*head_)) // an answer() may have to stand in for the handler's
         return false;
     const handler::plain* function = router_access::direct(match_);
-    const bool unrouted = match_.target == nullptr && router_access::plain_fallback(match_);
-    if (function == nullptr && !unrouted)
+    if (function == nullptr && !is_unrouted())
         return false;
     response answer = call(function);
     if (!on_.try_send(answer)) {
@@ -90,6 +105,8 @@ task<exchange_end> responder::answer() {
     std::optional<response> answer;
     if (const auto ready = std::exchange(ready_, nullptr)) {
         answer.emplace(std::move(*ready));
+    } else if (is_unrouted()) { // CONNECT
+        answer.emplace(call(nullptr));
     } else {
         std::exception_ptr error;
         try {

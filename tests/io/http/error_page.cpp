@@ -156,6 +156,42 @@ TEST_CASE("what a handler throws is reported, page or none") {
     CHECK(s.exchange("GET /v1/fail" + std::string(keep)).starts_with("HTTP/1.1 500 "));
 }
 
+TEST_CASE("where a page throws the answer is plain text, and it is reported as the page's") {
+    const auto throwing = [](bool behind_middleware) {
+        router made = routes();
+        made.error([](int status, std::string_view) -> response {
+            if (status == 404)
+                throw http_error(410, "not that");
+            throw std::runtime_error("no page");
+        });
+        if (behind_middleware)
+            made.use([](request& req, next proceed) { return proceed(req); });
+        return made;
+    };
+    struct row {
+        std::string_view line;
+        std::string_view answer;
+    };
+    for (const row& r :
+         std::vector<row>{{"GET /none", "404 Not Found\n"},
+                          {"POST /fail", "405 Method Not Allowed\n"},
+                          {"GET /fail", "500 Internal Server Error\n"},
+                          {"FETCH /fail", "501 Not Implemented: unknown method\n"},
+                          {"CONNECT a:1", "501 Not Implemented: CONNECT is for proxies\n"}}) {
+        CAPTURE(r.line);
+        session_driver s(throwing(false));
+        const bool tunnel = r.line.starts_with("CONNECT");
+        const std::string answer = s.exchange(std::string(r.line) + " HTTP/1.1\r\nHost: a" +
+                                              (tunnel ? ":1" : "") + "\r\n\r\n");
+        CHECK(answer.starts_with("HTTP/1.1 " + std::string(r.answer.substr(0, 3))));
+        CHECK(answer.ends_with("\r\n\r\n" + std::string(r.answer.substr(4))));
+        REQUIRE_FALSE(s.errors().empty());
+        CHECK(s.errors().back().starts_with("error page threw: "));
+    }
+    session_driver behind(throwing(true)); // there it is as a handler that throws
+    CHECK(behind.exchange("GET /none" + std::string(keep)).starts_with("HTTP/1.1 410 "));
+}
+
 TEST_CASE("what is no request is told by the page of its path as far as that was read") {
     const auto told = [](std::string_view bytes) {
         return answer_to(routes(), bytes).substr(0, 11);
@@ -297,8 +333,8 @@ TEST_CASE("where a page fails, which is reported, or streams, there is plain tex
     CHECK(s.exchange("GET /" + std::string(keep)).ends_with("\r\n\r\nInternal Server Error\n"));
     CHECK(s.errors() ==
           std::vector<std::string>{"handler of GET / threw: secret", "error page threw: worse"});
-    CHECK(s.exchange("GET /none" + std::string(keep)).starts_with("HTTP/1.1 500 "));
-    CHECK(s.errors().size() == 4);
+    CHECK(s.exchange("GET /none" + std::string(keep)).starts_with("HTTP/1.1 404 "));
+    CHECK(s.errors().size() == 3);
     CHECK(s.exchange("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
     CHECK(s.errors().back() == "error page threw: worse");
     router streaming;

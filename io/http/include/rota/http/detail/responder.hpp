@@ -82,6 +82,8 @@ public:
     [[nodiscard]] time_point answered_at() const noexcept { return answered_; }
 
 private:
+    [[nodiscard]] bool is_unrouted() const noexcept;
+    [[nodiscard]] response answer_unrouted();
     [[nodiscard]] response call(const handler::plain* function);
     void add_promised(response& answer) const;
     void begin_account(const request_head& head) noexcept;
