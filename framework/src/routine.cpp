@@ -24,7 +24,8 @@ void waiter::wake() noexcept { owner->make_ready(); }
 
 routine::routine(executor& owner, worker& home, std::string name, bool report_errors)
     : runnable(&routine::run), owner_(owner), home_(home), id_(owner.registry().next_id()),
-      name_(detail::one_line(std::move(name))), report_errors_(report_errors) {}
+      name_(detail::one_line(std::move(name))), report_errors_(report_errors),
+      home_index_(static_cast<std::uint32_t>(home.index())) {}
 
 routine::~routine() = default;
 
@@ -99,7 +100,7 @@ blocked_routine routine::last_wait() const {
             .file = text(file),
             .line = line,
             .since = worker::time_point(worker::time_point::duration(since)),
-            .worker = home_.index(),
+            .worker = home_index_,
             .on = on,
         };
     }

@@ -213,3 +213,24 @@ TEST_CASE("listings while routines block and wake are whole") {
     }
     REQUIRE(whole);
 }
+
+TEST_CASE("what is known of a routine is known beyond its runtime") {
+    rota::routine_ptr kept;
+    {
+        rota::runtime rt({.workers = 1});
+        rota::event never;
+        kept = rt.spawn(never.wait(), {.name = "kept"});
+        rt.start();
+        while (!kept->blocked_on())
+            std::this_thread::yield();
+        rt.stop();
+    }
+    REQUIRE(kept->state() == rota::routine_state::stopped);
+    const rota::blocked_routine last = kept->last_wait();
+    REQUIRE(last.name == "kept");
+    REQUIRE(last.what == "event");
+    REQUIRE(last.worker == 0);
+    REQUIRE_FALSE(kept->blocked_on());
+    kept->request_stop();
+    kept->wait_stopped();
+}

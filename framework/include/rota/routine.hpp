@@ -67,6 +67,7 @@ public:
     [[nodiscard]] routine_state state() const noexcept {
         return state_.load(std::memory_order_acquire);
     }
+    /// Its worker, and what runs that; a routine may be kept beyond both.
     [[nodiscard]] worker& home() const noexcept { return home_; }
     [[nodiscard]] executor& owner() const noexcept { return owner_; }
 
@@ -130,6 +131,7 @@ private:
     const std::uint64_t id_;
     const std::string name_;
     const bool report_errors_;
+    const std::uint32_t home_index_;
     std::stop_source stop_;
     const std::stop_token token_ = stop_.get_token();
 
