@@ -12,6 +12,8 @@
 #include <rota/sleep.hpp>
 #include <rota/yield.hpp>
 
+#include "death.hpp"
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -105,4 +107,10 @@ TEST_CASE("joins across worker threads") {
         rt.block_on(parent(&rt, &count, child));
         REQUIRE(count == 100 * (round + 1));
     }
+}
+
+TEST_CASE("to join no routine ends the program with words") {
+    CHECK(last_words([] {
+              static_cast<void>(rota::join(rota::routine_ptr()));
+          }).find("join() is for a routine") != std::string::npos);
 }

@@ -1,5 +1,6 @@
 #include <rota/mutex.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include <rota/inline_scheduler.hpp>
 #include <rota/runtime.hpp>
 #include <rota/yield.hpp>
+
+#include "death.hpp"
 
 namespace {
 
@@ -95,4 +98,12 @@ TEST_CASE("a guard that gets another's gives back its own at once") {
     REQUIRE(held.owns_lock());
     REQUIRE(one.try_lock());
     REQUIRE_FALSE(two.try_lock());
+}
+
+TEST_CASE("a mutex that goes before its guard ends the program with words") {
+    CHECK(last_words([] {
+              std::optional<rota::mutex::guard> held;
+              rota::mutex gone;
+              held = gone.try_lock();
+          }).find("a mutex outlives its guards") != std::string::npos);
 }

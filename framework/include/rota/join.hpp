@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include <rota/check.hpp>
 #include <rota/list_awaiter.hpp>
 #include <rota/routine.hpp>
 
@@ -35,8 +36,8 @@ private:
     routine_ptr target_;
 };
 
-/// `co_await join(r);` waits until the routine `r` has stopped; any number of routines may. Not
-/// null.
+/// `co_await join(r);` waits until the routine `r` has stopped; any number of routines may. Null
+/// ends the program with words.
 ///
 /// Rethrows the exception that ended `r`, to each that joins. A routine that was cancelled has
 /// ended in good order, so operation_cancelled always means that it is the waiting routine that has
@@ -45,6 +46,7 @@ private:
 /// with report_errors = false.
 inline join_awaiter join(routine_ptr r,
                          std::source_location where = std::source_location::current()) noexcept {
+    ROTA_CHECK_ALWAYS(r, "join() is for a routine");
     return {std::move(r), where};
 }
 
