@@ -1,6 +1,7 @@
 #include <rota/generator.hpp>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -182,4 +183,32 @@ TEST_CASE("a range loop over a generator, and one that is left early") {
     }
     auto moved = std::move(g);
     REQUIRE(moved.next().starts_with("y"));
+}
+
+TEST_CASE("the body of a generator does not ask for its own values") {
+    rota::generator<int>* self = nullptr;
+    const auto own = [](rota::generator<int>** g) -> rota::generator<int> {
+        co_yield 1;
+        co_yield (*g)->next();
+    };
+    auto asked = own(&self);
+    self = &asked;
+    CHECK(asked.next() == 1);
+    CHECK_THROWS_AS(asked.next(), std::logic_error);
+    CHECK(asked.done());
+    const auto caught = [](rota::generator<int>** g) -> rota::generator<int> {
+        bool refused = false;
+        try {
+            static_cast<void>((*g)->has_more());
+        } catch (const std::logic_error&) {
+            refused = true;
+        }
+        co_yield refused ? 2 : 0;
+        co_yield 3;
+    };
+    auto goes_on = caught(&self);
+    self = &goes_on;
+    CHECK(goes_on.next() == 2);
+    CHECK(goes_on.next() == 3);
+    CHECK_FALSE(goes_on.has_more());
 }

@@ -89,6 +89,12 @@ public:
     template <class T>
     void await_transform(T&&) = delete;
 
+    void resume() {
+        if (std::exchange(runs_, true))
+            throw std::logic_error("generator: its body asks for its own values");
+        std::coroutine_handle<generator_promise>::from_promise(*this).resume();
+        runs_ = false;
+    }
     [[nodiscard]] bool has_value() const noexcept { return value_.has_value(); }
     Yield take_value() {
         Yield result = std::move(*value_);
@@ -109,6 +115,7 @@ public:
 private:
     std::optional<Yield> value_;
     std::exception_ptr error_;
+    bool runs_ = false;
 };
 
 } // namespace detail
@@ -128,7 +135,8 @@ private:
 ///
 /// One that has been moved from has no body: what asks for it ends the program with words.
 ///
-/// An exception in the body ends it and is thrown by the has_more() or next() that ran it.
+/// An exception in the body ends it and is thrown by the has_more() or next() that ran it. A body
+/// that calls these of its own generator gets a std::logic_error.
 template <class Yield, class Send, class Return>
 class [[nodiscard]] generator {
     static_assert(std::is_object_v<Yield>, "yield a value or a pointer");
@@ -163,7 +171,7 @@ public:
             return true;
         }
         started_ = true;
-        body_.resume();
+        body_.promise().resume();
         if (body_.done()) {
             body_.promise().rethrow_if_failed();
         }
