@@ -125,6 +125,17 @@ TEST_CASE("a period has to be one") {
     REQUIRE(scheduler.run() == rota::run_status::some_routines_blocked);
 }
 
+TEST_CASE("a tick that the clock cannot count does not come") {
+    rota::inline_scheduler scheduler;
+    int calls_made = 0;
+    const auto r = scheduler.spawn(rota::every(std::chrono::hours::max(), [&] { ++calls_made; }));
+    scheduler.run();
+    scheduler.advance(std::chrono::years(150));
+    scheduler.advance(std::chrono::years(50));
+    REQUIRE(scheduler.run() == rota::run_status::some_routines_blocked);
+    REQUIRE(calls_made == 1);
+}
+
 TEST_CASE("what it calls is kept, and it ends with its runtime") {
     rota::runtime rt({.workers = 2});
     rt.start();

@@ -24,6 +24,9 @@ namespace detail {
 inline std::chrono::steady_clock::time_point
 next_tick(std::chrono::steady_clock::time_point last, std::chrono::steady_clock::duration period,
           std::chrono::steady_clock::time_point now) noexcept {
+    using time_point = std::chrono::steady_clock::time_point;
+    if (now > time_point::max() - 2 * period)
+        return time_point::max();
     const auto missed = now > last + period ? (now - last - period) / period : 0;
     const auto next = last + (missed + 1) * period;
     return next < now ? next + period : next;
