@@ -102,8 +102,8 @@ public:
     /// takes no new routines and ends when its last routine has stopped; growing takes draining
     /// workers back first. Throws std::system_error if not all threads can be created, and what the
     /// observer of on_worker_added() throws: there are as many workers as before then, each with
-    /// its thread, and it can be tried again; std::logic_error after stop(). Any thread, workers
-    /// too.
+    /// its thread, and it can be tried again; std::logic_error after stop();
+    /// std::invalid_argument for none or more than max_workers. Any thread, workers too.
     void set_workers(std::size_t count);
     /// How many workers take new routines. Any thread.
     [[nodiscard]] std::size_t worker_count() const;
@@ -124,7 +124,8 @@ public:
     [[nodiscard]] blocking_pool* blocking_threads() noexcept override { return &blocking_; }
 
     /// Called for each worker before its thread starts, now for those that are there already; the
-    /// reactor attaches itself here. Before start().
+    /// reactor attaches itself here. Before start(). It is called under the runtime's lock, as
+    /// runtime_options::make_parking is: what it calls of the runtime would wait for ever.
     void on_worker_added(std::function<void(worker&)> observer);
 
 private:

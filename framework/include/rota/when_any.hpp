@@ -134,11 +134,11 @@ task<std::variant<value_of<await_result_t<Branch>>...>> await_any(Branch... chil
 /// thrown if none is left, as after a stop of the parent.
 ///
 /// A wait that is passed itself (`c.pop()`, `c.push(v)`, `s.acquire()`, `m.lock()`, `e.wait()`,
-/// `q.take_up_to(n)`) is served only if it is the first: of `when_any(a.pop(), b.pop())` exactly
-/// one pops, and a loser has taken and given nothing, even if both could be served at the same
-/// moment. A task that loses may already have a result when its stop reaches it, which is dropped:
-/// so put the wait itself into the race, and what belongs around it, such as a timeout, around the
-/// race.
+/// `q.take_up_to(n)`, `r.next()`) is served only if it is the first: of `when_any(a.pop(),
+/// b.pop())` exactly one pops, and a loser has taken and given nothing, even if both could be
+/// served at the same moment. A task that loses may already have a result when its stop reaches it,
+/// which is dropped: so put the wait itself into the race, and what belongs around it, such as a
+/// timeout, around the race.
 template <task_body... A>
 requires(sizeof...(A) > 0) [[nodiscard]] auto when_any(A&&... children)
     -> task<std::variant<detail::value_of<body_result_t<A>>...>> {
