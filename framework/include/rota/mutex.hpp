@@ -66,7 +66,7 @@ public:
     mutex() = default;
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
-    ~mutex() { ROTA_CHECK_ALWAYS(!locked_, "a mutex outlives its guards"); }
+    ~mutex() { ROTA_CHECK(!locked_, "a mutex outlives its guards"); }
 
     /// `auto held = co_await m.lock();` Throws operation_cancelled.
     lock_awaiter lock(std::source_location where = std::source_location::current()) noexcept {
