@@ -38,7 +38,7 @@ struct blocked_routine {
     std::string file;
     std::uint32_t line = 0;
     std::chrono::steady_clock::time_point
-        since; ///< to the precision of one turn of the worker's loop
+        since; ///< to the precision of one turn of the worker's loop; 0 if it has not waited yet
     std::size_t worker = 0;
     /// The same for all that wait for one thing, null where each waits for something of its own (a
     /// timer, its connection). Only to be compared: it may be gone.
