@@ -49,11 +49,15 @@ std::size_t head_reader::take(std::string_view in) noexcept {
 
 void head_reader::look() noexcept {
     if (taken_ == 1)
-        look_at_first(byte_of(bytes_[0]));
-    else if (taken_ == 2)
-        look_at_second(byte_of(bytes_[1]));
-    if (taken_ == size_ && wrong_.code == 0)
-        look_at_length();
+        return look_at_first(byte_of(bytes_[0]));
+    if (taken_ == 2)
+        return look_at_second(byte_of(bytes_[1]));
+    const std::size_t mask_at = size_ - sizeof(mask_key);
+    if (mask_at != 2)
+        look_at_length(mask_at);
+    if (taken_ == size_)
+        std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(mask_at), sizeof(mask_key),
+                    head_.mask.begin());
 }
 
 void head_reader::look_at_first(unsigned char byte) noexcept {
@@ -71,37 +75,49 @@ void head_reader::look_at_first(unsigned char byte) noexcept {
         fail("compressed, which was not agreed on");
     else if (head_.compressed && (is_control(head_.op) || head_.op == opcode::continuation))
         fail("only the first frame of a message says that it is compressed");
+    else if (!is_control(head_.op))
+        look_at_sequence();
+}
+
+void head_reader::look_at_sequence() noexcept {
+    const bool continues = head_.op == opcode::continuation;
+    if (continues != within_)
+        fail(continues ? "a continuation of nothing" : "a message within another one");
+    within_ = !head_.last;
 }
 
 void head_reader::look_at_second(unsigned char byte) noexcept {
-    head_.length = byte & 0x7f;
+    const std::uint64_t length = byte & 0x7f;
     if ((byte & masked_bit) == 0)
         return fail("a frame without a mask");
-    if (is_control(head_.op) && head_.length > control_bytes_max)
+    if (is_control(head_.op) && length > control_bytes_max)
         return fail("a control frame of more than 125 bytes");
+    if (head_.op == opcode::close && length == 1)
+        return fail("a close frame with half a code");
     std::size_t more = sizeof(mask_key);
-    if (head_.length == length_16)
+    if (length == length_16)
         more += 2;
-    else if (head_.length == length_64)
+    else if (length == length_64)
         more += 8;
+    else
+        head_.length = length;
     size_ = static_cast<std::uint8_t>(2 + more);
 }
 
-void head_reader::look_at_length() noexcept {
-    const std::size_t mask_at = size_ - sizeof(mask_key);
-    const std::size_t digits = mask_at - 2;
-    if (digits != 0) {
-        head_.length = 0;
-        for (std::size_t i = 2; i < mask_at; ++i)
-            head_.length = head_.length << 8 | byte_of(bytes_[i]);
-        const std::uint64_t least = digits == 2 ? length_16 : 65'536;
-        if (head_.length < least)
-            return fail("a length in more bytes than it needs");
-        if (head_.length >> 63 != 0)
-            return fail("a length of more than 63 bits");
+/// As far as its digits have come.
+void head_reader::look_at_length(std::size_t mask_at) noexcept {
+    const std::size_t come = std::min<std::size_t>(taken_, mask_at);
+    std::uint64_t most = 0; // what it can become
+    head_.length = 0;
+    for (std::size_t i = 2; i < mask_at; ++i) {
+        head_.length = head_.length << 8 | (i < come ? byte_of(bytes_[i]) : 0x00U);
+        most = most << 8 | (i < come ? byte_of(bytes_[i]) : 0xffU);
     }
-    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(mask_at), sizeof(mask_key),
-                head_.mask.begin());
+    const std::uint64_t least = mask_at == 4 ? length_16 : 65'536;
+    if (most < least)
+        fail("a length in more bytes than it needs");
+    else if (head_.length >> 63 != 0)
+        fail("a length of more than 63 bits");
 }
 
 written_head write_head(opcode op, bool compressed, std::uint64_t length, bool last) noexcept {
@@ -123,6 +139,12 @@ written_head write_head(opcode op, bool compressed, std::uint64_t length, bool l
         out.bytes[2 + i] = static_cast<char>(length >> (8 * (digits - 1 - i)));
     out.size = static_cast<std::uint8_t>(2 + digits);
     return out;
+}
+
+std::uint16_t close_code_of(std::string_view payload) noexcept {
+    if (payload.size() < 2)
+        return 0;
+    return static_cast<std::uint16_t>(byte_of(payload[0]) << 8 | byte_of(payload[1]));
 }
 
 std::string close_payload(std::uint16_t code, std::string_view reason) {

@@ -50,14 +50,14 @@ inline constexpr std::uint16_t try_later = 1013;
 /// What stands before the payload of a frame.
 struct frame_head {
     opcode op = opcode::continuation;
-    bool last = true;        ///< FIN
-    bool compressed = false; ///< RSV1 (RFC 7692 section 6)
-    std::uint64_t length = 0;
+    bool last = true;         ///< FIN
+    bool compressed = false;  ///< RSV1 (RFC 7692 section 6)
+    std::uint64_t length = 0; ///< until the head is complete, what it is at least
     mask_key mask{};
 };
 
 /// Reads the heads of frames that clients send, whatever pieces they come in, and finds what is
-/// wrong with one at the first byte that shows it.
+/// wrong with one, or with its place among those before it, at the first byte that shows it.
 class head_reader {
 public:
     /// `compression`: RSV1 may be set.
@@ -75,8 +75,9 @@ public:
 private:
     void look() noexcept;
     void look_at_first(unsigned char byte) noexcept;
+    void look_at_sequence() noexcept;
     void look_at_second(unsigned char byte) noexcept;
-    void look_at_length() noexcept;
+    void look_at_length(std::size_t mask_at) noexcept;
     void fail(const char* why) noexcept { wrong_ = {close_code::protocol_error, why}; }
 
     static constexpr std::size_t size_max = 14;
@@ -85,6 +86,7 @@ private:
     std::uint8_t taken_ = 0;
     std::uint8_t size_ = 2; // as far as that is known
     const bool compression_;
+    bool within_ = false; // a message: more of its frames are to come
     frame_head head_;
     close_reason wrong_;
 };
@@ -98,6 +100,9 @@ struct written_head {
 
 [[nodiscard]] written_head write_head(opcode op, bool compressed, std::uint64_t length,
                                       bool last = true) noexcept;
+
+/// The code in the payload of a close frame; 0 if there is none.
+[[nodiscard]] std::uint16_t close_code_of(std::string_view payload) noexcept;
 
 /// The payload of a close frame: none for a code of 0.
 [[nodiscard]] std::string close_payload(std::uint16_t code, std::string_view reason);

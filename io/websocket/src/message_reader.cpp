@@ -42,10 +42,13 @@ message_reader::step message_reader::take(std::string_view in) {
                 wrong_ = head_.fault();
                 break;
             }
+            if (!has_room()) {
+                fail(close_code::too_big, "the message is too big");
+                break;
+            }
             if (!head_.complete())
                 return now;
-            if (!begin_frame())
-                break;
+            begin_frame();
             continue;
         }
         if (left_ != 0) {
@@ -68,8 +71,14 @@ message_reader::step message_reader::take(std::string_view in) {
     return now;
 }
 
-/// Behind a head: whether the frame may be.
-bool message_reader::begin_frame() {
+/// Whether the frame whose head comes may be as long as is known of it.
+bool message_reader::has_room() const noexcept {
+    const frame_head& head = head_.head();
+    const bool compressed = head.op == opcode::continuation ? compressed_ : head.compressed;
+    return compressed || is_control(head.op) || head.length <= content_max() - content_.size();
+}
+
+void message_reader::begin_frame() noexcept {
     const frame_head& head = head_.head();
     left_ = head.length;
     done_ = 0;
@@ -77,28 +86,15 @@ bool message_reader::begin_frame() {
     if (is_control(head.op)) {
         control_op_ = head.op;
         control_size_ = 0;
-        return true;
-    }
-    const bool continues = head.op == opcode::continuation;
-    if (continues != open_) {
-        fail(close_code::protocol_error,
-             continues ? "a continuation of nothing" : "a message within another one");
-        return false;
-    }
-    if (!continues)
+    } else if (head.op != opcode::continuation) {
         begin_message(head);
-    if (!compressed_ && head.length > content_max() - content_.size()) {
-        fail(close_code::too_big, "the message is too big");
-        return false;
     }
-    return true;
 }
 
 void message_reader::begin_message(const frame_head& head) noexcept {
     open_ = true;
     text_ = head.op == opcode::text;
     compressed_ = head.compressed;
-    dropped_ = 0;
     utf8_.reset();
 }
 
@@ -108,7 +104,20 @@ std::size_t message_reader::take_control(std::string_view in) noexcept {
     control_size_ = static_cast<std::uint8_t>(control_size_ + size);
     done_ += size;
     left_ -= size;
+    if (control_op_ == opcode::close)
+        check_close();
     return size;
+}
+
+/// Behind more of one (RFC 6455 section 5.5.1).
+void message_reader::check_close() noexcept {
+    if (control_size_ < 2)
+        return;
+    utf8_check words;
+    if (!may_be_sent(close_code_of(control())))
+        fail(close_code::protocol_error, "a close frame with a code that is none");
+    else if (!words.take(control().substr(2)) || (left_ == 0 && !words.complete()))
+        fail(close_code::invalid_data, "a close frame with words that are not UTF-8");
 }
 
 std::size_t message_reader::take_content(std::string_view in) {
@@ -201,7 +210,7 @@ void message_reader::end_message() {
 }
 
 void message_reader::forget_content() noexcept {
-    dropped_ += content_.size();
+    dropped_ = ended_ ? 0 : dropped_ + content_.size();
     ended_ = false;
     // What a large message has taken is kept for another such one.
     if (content_.capacity() > memory_budget::step && content_.size() < content_.capacity() / 4)

@@ -71,9 +71,11 @@ public:
     [[nodiscard]] std::size_t memory() const noexcept;
 
 private:
-    [[nodiscard]] bool begin_frame();
+    [[nodiscard]] bool has_room() const noexcept;
+    void begin_frame() noexcept;
     void begin_message(const frame_head& head) noexcept;
     [[nodiscard]] std::size_t take_control(std::string_view in) noexcept;
+    void check_close() noexcept;
     [[nodiscard]] std::size_t take_content(std::string_view in);
     void append_plain(std::string_view masked);
     [[nodiscard]] std::size_t append_compressed(std::string_view masked);

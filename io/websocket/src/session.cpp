@@ -327,32 +327,15 @@ task<void> session::answer_control(io::deadline until) {
 /// RFC 6455 section 5.5.1: it is answered with its own code, and the end.
 task<void> session::answer_close(io::deadline until) {
     const std::string_view payload = reader_->control();
-    std::uint16_t code = 0;
-    if (payload.size() >= 2) {
-        code = static_cast<std::uint16_t>(static_cast<unsigned char>(payload[0]) << 8 |
-                                          static_cast<unsigned char>(payload[1]));
+    const std::uint16_t code = ws::close_code_of(payload);
+    close_came_ = true;
+    if (!close_sent_) {
+        close_code_ = code != 0 ? code : close_code::none;
+        close_reason_ = payload.substr(std::min<std::size_t>(payload.size(), 2));
+        co_await say_close(code, std::string(), until);
     }
-    const std::string_view reason = payload.substr(std::min<std::size_t>(payload.size(), 2));
-    utf8_check text;
-    if (payload.size() == 1 || (code != 0 && !may_be_sent(code)) ||
-        (payload.size() >= 2 && code == 0)) {
-        const ws::close_reason why{close_code::protocol_error,
-                                   "a close frame with a code that is none"};
-        co_await fail(why, until);
-    } else if (!text.take(reason) || !text.complete()) {
-        const ws::close_reason why{close_code::invalid_data,
-                                   "a close frame with words that are not UTF-8"};
-        co_await fail(why, until);
-    } else {
-        close_came_ = true;
-        if (!close_sent_) {
-            close_code_ = code != 0 ? code : close_code::none;
-            close_reason_ = reason;
-            co_await say_close(code, std::string(), until);
-        }
-        told_ = !over_;
-        be_over();
-    }
+    told_ = !over_;
+    be_over();
 }
 
 /// RFC 6455 section 7.1.7: nothing of what follows is read.

@@ -80,6 +80,9 @@ def test_protocol_errors(server):
     wrong += [frame(op=op, rsv=rsv) for op in (1, 2, 8, 9, 10) for rsv in range(1, 8)]
     wrong += [close(code) for code in (0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999,
                                        5000)]
+    wrong += [  # as soon as that is certain
+        b"\x80", b"\x00", text + b"\x81", text + b"\x02", b"\x82\xfe\x00\x05", b"\x82\xff\x80",
+        b"\x82\xff" + bytes(6), b"\x88\x81", close(999, b"words")[:8]]
     for each in wrong:
         with echo(server) as ws:
             ws.send(each)
@@ -104,7 +107,7 @@ def test_text_that_is_not_utf8(server):
         ws.send(frame(b"\xce\xba\xf4\x90" + b"x" * 1000, fin=False)[:16])
         equal(ws.end(), 1007)
     with echo(server) as ws:
-        ws.send(close(1000, b"\xff"))
+        ws.send(close(1000, b"\xff words")[:9])
         equal(ws.end(), 1007)
 
 

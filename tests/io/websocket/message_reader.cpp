@@ -119,13 +119,43 @@ TEST_CASE("what breaks the protocol") {
     CHECK(read(frame("a", more) + frame("p", {.op = 9, .fin = false})) == "1002");
     CHECK(read(frame("a", {.op = 3})) == "1002");
     CHECK(read(frame("a", {.length_bytes = 2})) == "1002");
+    CHECK(read(frame("a", more) + frame("", ping) + frame("b")) == "ping() 1002");
+    CHECK(read(frame("c", {.op = 8})) == "1002");
+    for (const unsigned code : {0U, 999U, 1005U, 5'000U})
+        CHECK(read(close_frame(code, "\xff")) == "1002");
+    CHECK(read(close_frame(1000, "\xff")) == "1007");
+    CHECK(read(close_frame(1000, "\xe2\x82")) == "1007");
+}
+
+TEST_CASE("what is wrong is found at the byte that shows it") {
+    const auto at = [](std::string_view bytes) {
+        std::size_t behind = 0;
+        read(bytes, 1, 1, false, &behind);
+        return behind;
+    };
+    const std::string begun = frame("a", more);
+    CHECK(at(frame("x", last)) == 1);
+    CHECK(at(frame("x", goes_on)) == 1);
+    CHECK(at(begun + frame("b")) == begun.size() + 1);
+    CHECK(at(begun + frame("", ping) + frame("b", more)) == begun.size() + 6 + 1);
+    CHECK(at(frame("x", {.length_bytes = 2})) == 4);
+    CHECK(at(frame("c", {.op = 8})) == 2);
+    CHECK(at(close_frame(999, "words")) == 6 + 2);
+    CHECK(at(close_frame(1000, "\xff words")) == 6 + 3);
+    CHECK(at(frame(std::string(most + 1, 'x'))) == 4);
+    CHECK(at(frame(std::string(2 * most, 'x'))) == 3);
+    CHECK(at(frame(std::string(70'000, 'x'))) == 8);
+    const std::string full = frame(std::string(most, 'x'), more);
+    CHECK(at(full + frame("y", last)) == full.size() + 2);
+    CHECK(at(frame(std::string(most, 'x')) + frame(std::string(most, 'x')) + frame("y", last)) ==
+          2 * full.size() + 1);
 }
 
 TEST_CASE("messages that are too big are refused by their head") {
     const std::string big = frame(std::string(most + 1, 'x'));
     std::size_t behind = 0;
     CHECK(read(big, 1, 1, false, &behind) == "1009");
-    CHECK(behind == 8);
+    CHECK(behind == 4);
     CHECK(read(frame(std::string(most, 'x'), more) + frame("y", last)) == "1009");
     CHECK(read(frame(std::string(most, 'x'), more) + frame("", last)).size() == most + 7);
     const std::string_view endless("\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff"
