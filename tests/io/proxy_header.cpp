@@ -141,4 +141,70 @@ TEST_CASE("what is no header is found out") {
     CHECK(parse_proxy_header("").now == progress::need_more);
 }
 
+TEST_CASE("what is no header is found out by the last byte of these, and not before") {
+    for (const std::string& bytes :
+         std::vector<std::string>{"G",
+                                  "PROXX",
+                                  "PROXY X",
+                                  "PROXY  ",
+                                  "PROXY TCP5",
+                                  "PROXY TCP4\r",
+                                  "PROXY UNKNOWNX",
+                                  "PROXY UNKNOW ",
+                                  "PROXY UNKNOWN\n",
+                                  "PROXY UNKNOWN\r ",
+                                  "PROXY TCP4  ",
+                                  "PROXY TCP4 x",
+                                  "PROXY TCP4 :",
+                                  "PROXY TCP4 256",
+                                  "PROXY TCP4 01",
+                                  "PROXY TCP4 1..",
+                                  "PROXY TCP4 1.2.3 ",
+                                  "PROXY TCP4 1.2.3.4.",
+                                  "PROXY TCP4 1.2.3.4 5.6.7.8 x",
+                                  "PROXY TCP4 1.2.3.4 5.6.7.8  ",
+                                  "PROXY TCP4 1.2.3.4 5.6.7.8 01",
+                                  "PROXY TCP4 1.2.3.4 5.6.7.8 65536",
+                                  "PROXY TCP4 1.2.3.4 5.6.7.8 1\r",
+                                  "PROXY TCP4 1.2.3.4 5.6.7.8 1 \r",
+                                  "PROXY TCP4 1.2.3.4 5.6.7.8 1 2 ",
+                                  "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\n",
+                                  "PROXY TCP6 1.",
+                                  "PROXY TCP6 12345",
+                                  "PROXY TCP6 1::2::",
+                                  "PROXY TCP6 1:2:3:4:5:6:7:8:",
+                                  "PROXY TCP6 ::ffff:1.2.3.4.",
+                                  "PROXY TCP6 ::ffff:1.2.3.256",
+                                  "PROXY TCP6 1:2 ",
+                                  "PROXY UNKNOWN " + std::string(107 - 2 - 14 + 1, 'x'),
+                                  signature + '\x31',
+                                  signature + '\x22',
+                                  signature + "\x21\x41",
+                                  signature + "\x21\x13",
+                                  signature + "\x21\x11\x40",
+                                  signature + "\x21\x11\x3f\xf1",
+                                  binary(0x21, 0x11, v4_block.substr(0, 11)).substr(0, 16),
+                                  binary(0x21, 0x21, v4_block).substr(0, 16),
+                                  binary(0x21, 0x31, "")}) {
+        CAPTURE(bytes);
+        CHECK(parse_proxy_header(bytes).now == progress::malformed);
+        CHECK(parse_proxy_header(std::string_view(bytes).substr(0, bytes.size() - 1)).now ==
+              progress::need_more);
+    }
+    const std::string longest = "PROXY UNKNOWN " + std::string(107 - 2 - 14, 'x') + "\r\n";
+    CHECK(parse_proxy_header(longest).size == 107);
+    for (const std::string address :
+         {"2001:db8:1:22:333:4444:5:6", "::", "::1", "1::", "1:2:3:4:5:6:7::", "1::3:4:5:6:7:8",
+          "::2:3:4:5:6:7:8", "1:2:3:4:5:6:192.168.100.255", "::ffff:10.0.0.1", "fe80::a:0:1.2.3.4",
+          "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"}) {
+        const std::string line = "PROXY TCP6 " + address + " ::1 65535 0\r\n";
+        for (std::size_t i = 0; i < line.size(); ++i) {
+            CAPTURE(line, i);
+            CHECK(parse_proxy_header(std::string_view(line).substr(0, i)).now ==
+                  progress::need_more);
+        }
+        CHECK(parse_proxy_header(line).now == progress::complete);
+    }
+}
+
 } // namespace rota::io
