@@ -36,7 +36,8 @@ public:
         sqlite3* opened = nullptr;
         const int code = sqlite3_open(file.c_str(), &opened);
         db_.reset(opened);
-        check(code);
+        if (code != SQLITE_OK)
+            throw std::runtime_error(file + ": " + sqlite3_errmsg(opened));
         query("CREATE TABLE IF NOT EXISTS item (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
               "count INTEGER NOT NULL, note TEXT)");
     }
@@ -148,6 +149,8 @@ http::router routes_of(store& items) {
 }
 
 int main(int argc, char** argv) {
-    store items(argc > 2 ? argv[2] : "items.db");
-    return http::serve(routes_of(items), argc > 1 ? argv[1] : "8080");
+    return rota::io::exit_code_of([&] {
+        store items(argc > 2 ? argv[2] : "items.db");
+        return http::serve(routes_of(items), argc > 1 ? argv[1] : "8080");
+    });
 }

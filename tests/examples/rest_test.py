@@ -89,6 +89,9 @@ def test_it_is_kept(program, file):
     with Program(program, "127.0.0.1:99999", file) as wrong:
         equal(wrong.wait(), 1, "no address")
         assert "the port is not a number from 0 to 65535" in wrong.output()
+    with Program(program, "127.0.0.1:0", "/nowhere/items.db") as wrong:
+        equal(wrong.wait(), 1, "no file")
+        assert "/nowhere/items.db: unable to open database file" in wrong.output()
 
 
 def main():
