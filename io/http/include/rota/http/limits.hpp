@@ -70,7 +70,8 @@ struct server_limits {
     milliseconds drain_grace{100};
     /// Time spent waiting for one body in all; then 408.
     milliseconds body_timeout{300'000};
-    /// A body may also not be slower than this after `body_grace`; then 408. 0: no minimum.
+    /// A body may also not be slower than this, reckoned over all the time spent waiting for it but
+    /// `body_grace`; then 408. 0: no minimum.
     std::uint64_t body_rate_min_bytes_per_s = 240;
     milliseconds body_grace{10'000};
     /// How long a client may take nothing of an answer; then the connection is reset.
