@@ -61,34 +61,39 @@ export const number = (value) => numbers.format(value);
 /// "1,204", "12.3k", "4.1M"
 export function short(value) {
   if (value < 10000) return number(value);
-  if (value < 1e6) return `${(value / 1e3).toFixed(1)}k`;
+  if (value < 999950) return `${(value / 1e3).toFixed(1)}k`; // not "1000.0k"
   return `${(value / 1e6).toFixed(1)}M`;
 }
 
 export function microseconds(us) {
   if (us === null || us === undefined) return "–";
   if (us < 1000) return `${us} µs`;
-  if (us < 100000) return `${(us / 1000).toFixed(1)} ms`;
+  if (us < 99950) return `${(us / 1000).toFixed(1)} ms`;
   return milliseconds(us / 1000);
 }
 
 export function milliseconds(ms) {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
   const s = ms / 1000;
-  if (s < 120) return `${s < 10 ? s.toFixed(1) : Math.round(s)} s`;
-  if (s < 7200) return `${Math.round(s / 60)} min`;
-  if (s < 172800) return `${Math.round(s / 3600)} h`;
+  if (s < 119.5) return `${s < 9.95 ? s.toFixed(1) : Math.round(s)} s`;
+  if (s < 7170) return `${Math.round(s / 60)} min`;
+  if (s < 171000) return `${Math.round(s / 3600)} h`;
   return `${Math.round(s / 86400)} days`;
 }
 
 export function bytes(count) {
-  if (count < 1000) return `${count} B`;
-  if (count < 1e6) return `${(count / 1e3).toFixed(1)} kB`;
+  if (count < 999.5) return `${Math.round(count)} B`;
+  if (count < 999950) return `${(count / 1e3).toFixed(1)} kB`;
   return `${(count / 1e6).toFixed(1)} MB`;
 }
 
-/// The time of day, of a text as the server writes it.
-export const clock = (text) => new Date(text).toLocaleTimeString("en-GB");
+/// The time of day, of a text as the server writes it; with the day, if that is another than today.
+export function clock(text) {
+  const at = new Date(text);
+  const time = at.toLocaleTimeString("en-GB");
+  if (at.toDateString() === new Date().toDateString()) return time;
+  return `${at.toLocaleDateString("en-GB", { dateStyle: "medium" })} ${time}`;
+}
 
 /// "0", "0.25", "3.1", "120", each per second
 export function perSecond(rate) {
@@ -99,7 +104,9 @@ export function perSecond(rate) {
 export const jobs = (count) => (count === 1 ? "1 job" : `${number(count)} jobs`);
 
 const longest = 2000;
-const cut = (text, max) => (text.length > max ? `${text.slice(0, max)}…` : text);
+/// What of a text is shown. What the page itself says is muted, so that no text can pass for it.
+const shown = (text, max) => make("span", {}, text.slice(0, max),
+  text.length > max ? make("span", { class: "muted" }, "…") : "");
 
 /// A payload as it is: a text itself, any other value as the server wrote it.
 export const payloadText = ({ payload, raw }) => (typeof payload === "string" ? payload : raw);
@@ -117,15 +124,21 @@ function looksLikeValue({ payload }) {
 
 const key_bytes_max = 512;
 
-/// The key of a job, if that tells more than the payload does; not all of one that was made of a
-/// large payload.
-export function keyText({ key, payload, raw }) {
-  if (typeof payload === "string") return key === payload ? "= payload" : cut(key, key_bytes_max);
-  return raw.length <= 2 * key_bytes_max && canonical(raw) === key ? "= payload"
-    : cut(key, key_bytes_max);
+/// Whether the key of a job tells no more than its payload. Of a large one it is not known.
+function isKeyPayload({ key, payload, raw }) {
+  if (typeof payload === "string") return key === payload;
+  return raw.length <= 2 * key_bytes_max && canonical(raw) === key;
 }
 
-/// Puts a text where the browser pastes from. Without TLS there is only the older way.
+/// A cell that shows the key of a job; not all of one that was made of a large payload.
+export function keyCell(job) {
+  if (isKeyPayload(job))
+    return make("td", { "data-label": "Key" }, make("span", { class: "muted" }, "= payload"));
+  return make("td", { "data-label": "Key", class: "data" }, shown(job.key, key_bytes_max));
+}
+
+/// Puts a text where the browser pastes from. Without TLS there is only the older way, by what is
+/// selected: the field for that would change the ends of lines.
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -133,12 +146,19 @@ async function copy(text) {
   } catch {
     // not there, or not allowed
   }
+  const put = (event) => {
+    event.clipboardData.setData("text/plain", text);
+    event.preventDefault();
+  };
+  const focused = document.activeElement;
   const area = make("textarea", { class: "unseen" });
-  area.value = text;
+  area.value = "x";
   document.body.append(area);
   area.select();
+  area.addEventListener("copy", put);
   const done = document.execCommand("copy");
   area.remove();
+  focused?.focus();
   if (!done) throw new Error("the browser does not allow it");
 }
 
@@ -152,9 +172,7 @@ export function copyButton(job) {
 
 /// A cell that shows the payload of a job.
 export function payloadCell(job) {
-  const text = payloadText(job);
-  const shown = cut(text, longest);
   const note = looksLikeValue(job) ? make("span", { class: "muted" }, "text") : "";
   return make("td", { "data-label": "Payload", class: "data" },
-    make("div", { class: "payload" }, make("span", {}, shown), note));
+    make("div", { class: "payload" }, shown(payloadText(job), longest), note));
 }

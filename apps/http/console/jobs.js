@@ -1,13 +1,13 @@
 // The jobs of the open queue that are in one state, page by page.
 
 import { call, forAll } from "./api.js";
-import { byId, clock, copyButton, jobs, keyText, make, milliseconds, number, payloadCell, setText,
+import { byId, clock, copyButton, jobs, keyCell, make, milliseconds, number, payloadCell, setText,
   showEach } from "./dom.js";
 
 const page_size = 10;
 
 /// What a row shows for good: a queue that is made anew uses ids again.
-const keyOf = (job) => `${job.id} ${job.state} ${job.added_at} ${job.raw}`;
+const keyOf = (job) => `${job.id} ${job.state} ${job.added_at} ${job.key} ${job.raw}`;
 
 export class JobList {
   constructor(queue) {
@@ -85,7 +85,7 @@ function notes(job) {
 function makeRow(queue, job) {
   const labels = ["Job", "Key", "Payload", "Priority", "Attempts", "Notes"];
   const cells = labels.map((label) => make("td", { "data-label": label }));
-  cells[1].className = "data";
+  cells[1] = keyCell(job);
   cells[2] = payloadCell(job);
   const buttons = make("td", { class: "actions" });
   const act = (action) => queue.attempt("queue-problem", async () => {
@@ -103,7 +103,7 @@ function makeRow(queue, job) {
   return {
     element: make("tr", {}, ...cells, buttons),
     update(now) {
-      const texts = [now.id, keyText(now), null, now.priority, now.attempts, notes(now)];
+      const texts = [now.id, null, null, now.priority, now.attempts, notes(now)];
       texts.forEach((text, i) => text === null || setText(cells[i], text));
     },
   };

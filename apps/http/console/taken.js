@@ -1,7 +1,7 @@
 // Taking jobs of the open queue, and what becomes of those that were taken here.
 
 import { call, serverTime } from "./api.js";
-import { byId, copyButton, jobs as plural, keyText, make, milliseconds, payloadCell, setText,
+import { byId, copyButton, jobs as plural, keyCell, make, milliseconds, payloadCell, setText,
   showEach } from "./dom.js";
 
 const held = new Map(); // by queue: what is held by this page, by lease
@@ -75,7 +75,7 @@ export class Taken {
   makeRow(job) {
     const labels = ["Job", "Key", "Payload", "Attempt", "Lease"];
     const cells = labels.map((label) => make("td", { "data-label": label }));
-    cells[1].className = "data";
+    cells[1] = keyCell(job);
     cells[2] = payloadCell(job);
     const lease = job.lease_id;
     const button = (label, action, kind) => make("button", { type: "button", class: kind,
@@ -88,7 +88,7 @@ export class Taken {
       element: make("tr", {}, ...cells, buttons),
       update(now) {
         const left = Date.parse(now.lease_expires_at) - serverTime();
-        const texts = [now.id, keyText(now), null, now.attempt,
+        const texts = [now.id, null, null, now.attempt,
           left > 0 ? `${milliseconds(left)} left` : "ended"];
         texts.forEach((text, i) => text === null || setText(cells[i], text));
       },
@@ -105,6 +105,7 @@ export class Taken {
   }
 
   settle(acks, retries) {
+    this.say("");
     return this.attempt(async () => {
       const body = { acks: acks.map((lease_id) => ({ lease_id })), retries };
       const done = await call("POST", `${this.queue.path}/ack`, body);
@@ -122,6 +123,7 @@ export class Taken {
   }
 
   extend(lease_id) {
+    this.say("");
     return this.attempt(async () => {
       const body = { leases: [{ lease_id }] };
       if (byId("take-lease").value !== "")

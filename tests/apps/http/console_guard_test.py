@@ -117,6 +117,27 @@ def test_a_rebound_name_reads_nothing(chromium, program, options):
         equal(chromium.run(STATUSES), [200] * 5)
 
 
+def test_copies_are_exact_without_tls(chromium, program, options):
+    with RotaHttp(program, *options, "--allowed-host", EVIL) as server:
+        for host in ("127.0.0.1", EVIL):
+            chromium.open(f"http://127.0.0.1:{server.port}/")
+            chromium.cdp("Browser.grantPermissions",
+                         permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+            for i, payload in enumerate(("a\r\nb", "x\0y\rz\n", "", " <b>&amp;")):
+                name = f"{host}-{i}"
+                server.post_json(f"/v1/queues/{name}/jobs", {"payload": payload})
+                chromium.open("about:blank")
+                chromium.open(f"http://{host}:{server.port}/#queue={name}")
+                chromium.wait_text("#job-rows", r"^1\s")
+                equal(chromium.run("return isSecureContext"), host != EVIL)
+                chromium.click("#job-rows button")
+                chromium.wait_text("#job-rows button", "^Copied$")
+                focused = chromium.run("return document.activeElement.textContent")
+                chromium.open(f"http://127.0.0.1:{server.port}/")
+                equal(chromium.run("return navigator.clipboard.readText()"), payload, host)
+                equal(focused, "Copied", "where the focus is")
+
+
 def test_no_script_but_the_consoles_own_runs_there(chromium, program, options):
     with tempfile.TemporaryDirectory(prefix="rota-test-") as folder, another_server() as port:
         (Path(folder) / "own.js").write_text("window.hit = 'a file';")

@@ -118,6 +118,81 @@ def test_settings_are_of_the_queue_that_is_open(chromium, server):
     check_log(chromium)
 
 
+def set_width(chromium, width):
+    chromium.cdp("Emulation.setDeviceMetricsOverride",
+                 width=width, height=800, deviceScaleFactor=1, mobile=False)
+
+
+def test_what_is_taken_fits_a_narrow_window(chromium, server):
+    server.post_json("/v1/queues/narrow/jobs", {"payload": "x"})
+    open_console(chromium, server, "narrow")
+    chromium.click("#take-submit")
+    chromium.wait_text("#taken-rows", "Acknowledge")
+    for width in (320, 360):
+        set_width(chromium, width)
+        check(chromium.run("return document.documentElement.scrollWidth <= innerWidth"), width)
+    chromium.cdp("Emulation.clearDeviceMetricsOverride")
+    check_log(chromium)
+
+
+def test_what_was_done_is_not_said_beside_what_was_refused(chromium, server):
+    server.post_json("/v1/queues/said/jobs", {"payload": "x"})
+    open_console(chromium, server, "said")
+    for button, broken in (("Retry", "'retry-error').value = 'x'.repeat(5000)"),
+                           ("Extend", "'take-lease').value = '1e9'")):
+        server.post_json("/v1/queues/said/jobs", {"payload": button})
+        chromium.run("document.getElementById('take-lease').value = ''")
+        chromium.click("#take-submit")
+        chromium.wait_text("#take-done", "^Took 1 job.$")
+        chromium.run(f"document.getElementById({broken}")
+        chromium.run("[...document.querySelectorAll('#taken-rows button')]"
+                     ".find((e) => e.textContent === arguments[0]).click()", button)
+        chromium.wait_text("#take-problem", "^Refused")
+        equal(chromium.text("#take-done"), "")
+    check_log(chromium)
+
+
+def test_what_is_not_of_today_has_its_day(chromium, server):
+    server.post_json("/v1/queues/later/jobs", {"payload": 1, "delay_ms": 30 * 86_400_000})
+    open_console(chromium, server, "later")
+    chromium.click("#states label:nth-child(4)")
+    chromium.wait_text("#job-rows", r"added \d\d:\d\d:\d\d, "
+                                    r"due \d+ \w+ 20\d\d \d\d:\d\d:\d\d(\s|,)")
+    check_log(chromium)
+
+
+def test_words_of_the_page_are_told_from_data(chromium, server):
+    lines = ({"payload": "x"}, {"payload": "y", "key": "= payload"},
+             {"payload": "z" * 3000, "key": "k" * 512}, {"payload": "z" * 1999 + "…"})
+    for line in lines:
+        server.post_json("/v1/queues/words/jobs", line)
+    open_console(chromium, server, "words")
+    for rows in ("job-rows", "taken-rows"):
+        chromium.wait_text(f"#{rows}", r"^1\s[^]*\s4\s")
+        found = chromium.run("return [...document.querySelectorAll(`#${arguments[0]} tr`)].map("
+                             "(e) => ['Key', 'Payload'].map((name) => [...e.querySelectorAll("
+                             "`[data-label=${name}] .muted`)].map((e) => e.textContent).join()))",
+                             rows)
+        equal(found, [["= payload", ""], ["", ""], ["", "…"], ["= payload", ""]], rows)
+        chromium.run("document.getElementById('take-max').value = 10")
+        chromium.click("#take-submit")
+    check_log(chromium)
+
+
+def test_figures_at_the_edge(chromium, server):
+    chromium.open(f"http://127.0.0.1:{server.port}/plaintext")
+    found = chromium.run("""
+      return import("/console/dom.js").then(({ short, bytes, milliseconds, microseconds }) => [
+        short(9999), short(10000), short(999949), short(999950), short(1e6),
+        bytes(999), bytes(999.7), bytes(999949), bytes(999950), bytes(1e6),
+        milliseconds(999.4), milliseconds(999.7), milliseconds(9970), milliseconds(119700),
+        microseconds(999), microseconds(99960)]);
+    """)
+    equal(found, ["9,999", "10.0k", "999.9k", "1.0M", "1.0M",
+                  "999 B", "1.0 kB", "999.9 kB", "1.0 MB", "1.0 MB",
+                  "999 ms", "1.0 s", "10 s", "2 min", "999 µs", "100 ms"])
+
+
 def test_what_was_refused_stays_while_the_queue_changes(chromium, server):
     server.request("PUT", "/v1/queues/busy", json.dumps({"max_attempts": 1}))
     server.post_json("/v1/queues/busy/jobs", {"payload": "x"})
