@@ -1,6 +1,7 @@
 #include <rota/http/guard.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -11,6 +12,8 @@
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/syntax.hpp>
 #include <rota/io/network.hpp>
+#include <rota/sleep.hpp>
+#include <rota/task_group.hpp>
 
 namespace rota::http {
 namespace {
@@ -66,12 +69,39 @@ bool is_allowed(std::string_view allowed, const detail::authority& host) noexcep
     return !host.port && (wanted->port == 80 || wanted->port == 443);
 }
 
+constexpr std::chrono::seconds look_interval{1};
+
+task<void> cut_when_unknown(std::shared_ptr<const guard> by, request* req) {
+    do
+        co_await sleep_for(look_interval);
+    while (!by->check(*req));
+    throw http_error(401, "its token is not known any more");
+}
+
+/// What is streamed may go on for hours, as events do: a token that is taken out ends it.
+task<void> produce_while_known(std::shared_ptr<const guard> by, request* req,
+                               body_producer* produce, body_writer* to) {
+    // NOLINTNEXTLINE(cppcoreguidelines-avoid-capturing-lambda-coroutines): the task keeps it
+    auto body = [by, req, produce, to](task_group& both) -> task<void> {
+        both.spawn(cut_when_unknown(by, req), "guard: is its token still known");
+        co_await (*produce)(*to);
+        both.request_stop();
+    };
+    co_await with_task_group(std::move(body));
+}
+
 task<response> pass_or_refuse(std::shared_ptr<const guard> by, const error_page* page, request* req,
                               next proceed) {
     const std::optional<guard::refusal> refused = by->check(*req);
     if (refused)
         co_return guard::answer(*refused, *page);
     response answer = co_await proceed(*req);
+    if (answer.streamed() && by->has_tokens()) {
+        answer.producer() = [by, req,
+                             inner = std::move(answer.producer())](body_writer& to) mutable {
+            return produce_while_known(by, req, &inner, &to);
+        };
+    }
     co_return std::move(answer);
 }
 

@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from programs import PATIENCE_S, check, equal, run_tests
@@ -200,6 +201,42 @@ def test_tokens_change(program, options):
             equal((status("fourth"), status("fourth")), (200, 200))
             equal(len(server.wait_for("No such file or directory; the tokens")), 1)
             check("fourth" not in server.output(), "no token is logged")
+
+
+def test_a_token_that_is_taken_out_ends_what_is_open(program, options):
+    with RotaHttp(program, *options) as folder_of:
+        tokens = Tokens(folder_of.folder.name)
+        tokens.replace("first\nsecond\n")
+        with RotaHttp(program, *options, "--token-file", tokens.path) as server:
+            def opened(path, token):
+                client = server.connect()
+                client.settimeout(PATIENCE_S)
+                client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
+                               f"Authorization: Bearer {token}\r\n\r\n".encode())
+                check(client.recv(65536).startswith(b"HTTP/1.1 200 "), path)
+                return client
+
+            paths = ("/debug/live", "/v1/queues/q/events")
+            old = [opened(path, "first") for path in paths]
+            kept = opened("/v1/queues/q/events", "second")
+            tokens.replace("second\n")
+            for client in old:
+                last = b""
+                end = time.monotonic() + 10
+                while piece := client.recv(65536):
+                    last = piece
+                    check(time.monotonic() < end, "it goes on")
+                check(not last.endswith(b"0\r\n\r\n"), "it is cut")
+                client.close()
+            server.request("POST", "/v1/queues/q/jobs", b'{"payload":1}',
+                           {"Authorization": "Bearer second"})
+            told = b""
+            while b"event: added" not in told:
+                piece = kept.recv(65536)
+                check(piece, "that of the other token goes on")
+                told += piece
+            kept.close()
+            check(" error " not in server.output(), server.output())
 
 
 def test_what_is_wrong_at_the_start(program, options):

@@ -57,6 +57,7 @@ public:
     /// Throws std::invalid_argument if an allowed host is none, or the realm cannot be sent.
     explicit guard(guard_options options);
 
+    [[nodiscard]] bool has_tokens() const noexcept { return options_.tokens != nullptr; }
     /// What to answer instead, if anything.
     [[nodiscard]] std::optional<refusal> check(const request& req) const;
     /// The same without the tokens: for what a browser needs before it has one.
@@ -64,7 +65,8 @@ public:
     /// The answer of a refusal, made by `page` if it is set, else a line of text.
     [[nodiscard]] static response answer(const refusal& why, const error_page& page);
 
-    /// check() around everything in a router.
+    /// check() around everything in a router. A streamed answer is cut within a second or two of
+    /// its token being taken out.
     [[nodiscard]] static middleware around(std::shared_ptr<const guard> self, error_page page = {});
 
 private:
