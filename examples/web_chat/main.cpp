@@ -14,6 +14,7 @@ constexpr http::literal page = R"(<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Chat</title>
+<style>#lines { overflow-wrap: anywhere }</style>
 <h1>Chat</h1>
 <p id="state" role="status">connecting</p>
 <ol id="lines" aria-live="polite"></ol>

@@ -22,6 +22,11 @@ def main():
                 window.wait_text("#lines", "you: " + text[:5])
                 shown = other.wait_text("#lines li:last-child", "^hello")
                 equal(shown, text)
+            ann.run("document.getElementById('say').value = 'x'.repeat(1000)")
+            ann.press("Enter")
+            bob.wait_text("#lines li:last-child", "^x{1000}$")
+            check(bob.run("return document.documentElement.scrollWidth <= innerWidth"),
+                  "a long word is no wider than the window")
             check(not [entry for entry in ann.log() if entry["level"] == "SEVERE"
                        and "favicon" not in entry["message"]], "no errors in the page")
 
