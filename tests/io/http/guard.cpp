@@ -1,5 +1,6 @@
 #include <rota/http/guard.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -12,10 +13,20 @@
 #include <catch2/catch_test_macros.hpp>
 #include <unistd.h>
 
+#include <rota/sleep.hpp>
+
 #include "session_driver.hpp"
 
 namespace rota::http {
 namespace {
+
+task<void> tell_once_an_hour(body_writer& to) {
+    for (;;) {
+        co_await to.write("told\n");
+        co_await to.flush();
+        co_await sleep_for(std::chrono::hours(1));
+    }
+}
 
 /// A server with a guard around /v1 and none around /open.
 router guarded(guard_options options, error_page page = {}) {
@@ -23,6 +34,7 @@ router guarded(guard_options options, error_page page = {}) {
     router api;
     api.get("/a", [] { return response::text("a\n"); })
         .post("/a", [] { return response::text("added\n"); })
+        .get("/stream", [] { return response::stream(tell_once_an_hour); })
         .use(guard::around(by, std::move(page)));
     router made;
     made.get("/open", [] { return response::text("open\n"); }).mount("/v1", std::move(api));
@@ -223,6 +235,28 @@ TEST_CASE("with tokens one of them is needed") {
     const std::string token = "Authorization: Bearer secret-1\r\n";
     CHECK(status_of(list.options, "GET /v1/a HTTP/1.1", "Host: evil.example\r\n" + token) == 421);
     CHECK(status_of(list.options, post_line, std::string(own) + "Origin: null\r\n" + token) == 403);
+}
+
+TEST_CASE("a streamed answer is cut when its token is taken out, and no other") {
+    const token_list list;
+    test::session_driver first(guarded(list.options));
+    test::session_driver second(guarded(list.options));
+    const std::string line = "GET /v1/stream HTTP/1.1\r\n" + std::string(own);
+    CHECK(first.exchange(line + "Authorization: Bearer secret-1\r\n\r\n").ends_with("told\n\r\n"));
+    CHECK(second.exchange(line + "Authorization: Bearer secret-2\r\n\r\n").ends_with("told\n\r\n"));
+    for (test::session_driver* each : {&first, &second}) {
+        each->advance(std::chrono::seconds(5));
+        CHECK(!each->ended());
+    }
+    std::ofstream(list.path) << "secret-2\n";
+    for (test::session_driver* each : {&first, &second})
+        each->advance(std::chrono::seconds(1));
+    CHECK(first.ended());
+    CHECK(first.receive().empty()); // no last chunk
+    CHECK(first.errors().empty());
+    CHECK(!second.ended());
+    second.advance(std::chrono::hours(1));
+    CHECK(second.receive().ends_with("told\n\r\n"));
 }
 
 TEST_CASE("what a browser needs before it has a token") {
