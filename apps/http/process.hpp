@@ -14,7 +14,8 @@ void prepare_process() noexcept;
 /// Raises the limit of open descriptors as far as is allowed; returns it.
 std::size_t raise_descriptor_limit() noexcept;
 
-/// How many descriptors this process has open; 0 if that cannot be told.
+/// How many descriptors this process has open, all that are allowed if none is left to tell it by;
+/// 0 if that cannot be told.
 [[nodiscard]] std::size_t open_descriptors() noexcept;
 
 /// How many connections `limit` descriptors are good for, of which so many are `open`: of few,

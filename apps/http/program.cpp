@@ -81,7 +81,9 @@ std::size_t possible_connections(std::size_t wanted) {
         return wanted;
     if (possible == 0) {
         throw std::runtime_error(
-            fmt::format("{} descriptors are allowed (ulimit -n): too few to serve anybody", limit));
+            fmt::format("{} descriptors are allowed: too few to serve anybody (raise the limit of "
+                        "open files: ulimit -n)",
+                        limit));
     }
     rota::log::warn("{} descriptors are allowed (ulimit -n): {} connections at once instead of {}",
                     limit, possible, wanted);

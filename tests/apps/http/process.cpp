@@ -85,4 +85,11 @@ TEST_CASE("some descriptors are not for connections") {
     const int one = ::dup(2);
     CHECK(open_descriptors() == before + 1);
     ::close(one);
+    CHECK(in_child([] {
+              const rlimit few{.rlim_cur = 8, .rlim_max = 8};
+              ::setrlimit(RLIMIT_NOFILE, &few);
+              while (::dup(2) >= 0) {
+              }
+              return open_descriptors() == 8 ? 0 : 1;
+          }) == 0);
 }

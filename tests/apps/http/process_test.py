@@ -175,6 +175,9 @@ def test_any_number_of_descriptors(program, options):
             run.send_signal(signal.SIGTERM)
         run.stderr.close()
         equal(run.wait(PATIENCE_S), 0 if line else 1, f"{count} descriptors: {lines}")
+        if not line:
+            assert "raise the limit of open files" in lines[-1], f"{count} descriptors: {lines}"
+            assert "at once instead" not in "".join(lines), f"{count} descriptors: {lines}"
 
 
 def test_threads_that_cannot_be_had(program, options):
