@@ -11,7 +11,6 @@
 #include <rota/http/detail/linger.hpp>
 #include <rota/http/detail/rest_memo.hpp>
 #include <rota/http/error.hpp>
-#include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/sleep.hpp>
 #include <rota/yield.hpp>
@@ -364,13 +363,14 @@ void session::drop_arrived() {
 }
 
 /// Whether content that has not arrived yet will be read and thrown away to keep the connection.
-bool session::will_drop_rest() {
+bool session::will_drop_rest(const response& answer) {
     // A client that waits for "100 Continue", or for what is not known here, may send the content
     // now, or not: there is no telling what comes next.
     if (body_.continue_owed() || head().unfit != 0)
         return false;
-    // Of chunks nobody knows where their end is: if it is too far, the connection ends then.
-    return body_.left().value_or(0) <= limits_.drain_bytes_max;
+    if (const auto left = body_.left())
+        return *left <= limits_.drain_bytes_max;
+    return answer.streamed(); // the producer may read it; else nobody knows where its end is
 }
 
 /// Whether this answer is the last: what has arrived when the session sees that the server drains
@@ -398,7 +398,7 @@ answer_terms session::begin_answer(const response& answer, content_framing frami
     // Bytes of the tunnel that there is not may follow already.
     if (head().form == target_form::authority || (watch_.draining() && is_last_of_drain()))
         with_.keep_alive = false;
-    if (!parser_.complete() && !will_drop_rest())
+    if (!parser_.complete() && !will_drop_rest(answer))
         with_.keep_alive = false;
     body_.stop_inviting();
     return with_;
@@ -445,14 +445,9 @@ task<session::progress> session::drop_body() {
     if (!with_.keep_alive)
         co_return progress::close;
     bool dropped = false;
-    const linked_stop either(stop_, control_.draining);
     try {
-        task<bool> dropping = body_.drain(limits_.drain_bytes_max);
-        dropped = co_await dropping.under(either.token());
+        dropped = co_await body_.drain(limits_.drain_bytes_max);
     } catch (const http_error&) { // the answer has been given
-    } catch (const operation_cancelled&) {
-        if (stop_.stop_requested())
-            throw; // else by the drain, which is held no longer than by a client that is refused
     }
     co_return dropped ? progress::go_on : progress::close;
 }

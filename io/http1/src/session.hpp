@@ -125,7 +125,7 @@ private:
                (control_.misdirected && control_.misdirected(head().text(head().host)));
     }
     void append_small(const response& answer);
-    [[nodiscard]] bool will_drop_rest();
+    [[nodiscard]] bool will_drop_rest(const response& answer);
     [[nodiscard]] bool is_last_of_drain() noexcept;
     [[nodiscard]] answer_terms begin_answer(const response& answer,
                                             content_framing framing) override;
