@@ -44,9 +44,11 @@ task<bool> says_more(io::connection* client, time_point until, std::stop_token d
 task<bool> asks_for_head(io::connection* client, time_point until, std::stop_token draining) {
     constexpr std::string_view head = "HEAD ";
     for (;;) {
-        const std::size_t begin = client->buffered().find_first_not_of("\r\n");
-        client->consume(std::min(begin, client->buffered().size()));
         const std::string_view said = client->buffered();
+        if (const std::size_t begin = said.find_first_not_of("\r\n"); begin != 0 && !said.empty()) {
+            client->consume(std::min(begin, said.size())); // what came behind it shows then
+            continue;
+        }
         if (said.starts_with(head))
             co_return true;
         if (!head.starts_with(said))

@@ -15,7 +15,7 @@ from rota_http import RotaHttp
 
 SPARES_MAX = 64  # routines of a worker that wait for a client who speaks
 BYTES_MAX = 1024  # of the program's memory for a connection that is idle
-WEBSOCKET_BYTES_MAX = 5120  # with a handler that waits for a message
+WEBSOCKET_BYTES_MAX = 5632  # with a handler that waits for a message
 UPGRADE = (b"GET /ws/echo HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
 
