@@ -36,9 +36,13 @@ rota::task<void> add_sizes(store* to, std::vector<std::size_t> sizes) {
 class slow_taker {
 public:
     slow_taker(const scratch_schema& schema, std::string maxes)
-        : over_(schema.context(), schema.url()) {
-        given_ = schema.context().block_on(begin(std::move(maxes)));
+        : on_(schema.context()), over_(on_, schema.url()) {
+        given_ = on_.block_on(begin(std::move(maxes)));
     }
+    /// Nothing is locked by it any more.
+    ~slow_taker() { on_.block_on(end()); }
+    slow_taker(const slow_taker&) = delete;
+    slow_taker& operator=(const slow_taker&) = delete;
     [[nodiscard]] int given() const { return given_; }
 
 private:
@@ -56,6 +60,12 @@ private:
         co_return results.back().rows();
     }
 
+    rota::task<void> end() {
+        over_.send_text("ROLLBACK");
+        (void)co_await over_.sync();
+    }
+
+    rota::io::context& on_;
     postgres_connection over_;
     int given_ = 0;
 };
