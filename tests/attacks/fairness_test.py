@@ -196,7 +196,7 @@ def test_a_message_that_grows(program, options):
         got = max(answers_beside_a_bomb(server, neighbour) for _ in range(5))
         print(f"  beside: {neighbour.told()}", flush=True)
         neighbour.end()
-        check(got >= 25, f"{got} answers beside 15 MiB")
+        check(got >= 10, f"{got} answers beside 15 MiB")  # in one step: one or two
 
 
 # A window of 16 MiB, 16 bytes as they are, and 16 MiB by commands that take no bit each.
