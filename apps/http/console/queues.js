@@ -287,6 +287,7 @@ export function listenToForms() {
   onSubmit("take-form", () => open.taken.take());
   byId("settings-form").parentElement.addEventListener("toggle", (event) => {
     if (event.target.open) fillSettings();
+    else byId("settings-fields").disabled = true; // until they are looked at again
   });
   byId("add-payload").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
