@@ -45,6 +45,18 @@ connection_body sending(sends* what) {
     return [what](connection c) { return send_between(std::move(c), what); };
 }
 
+/// A file of so many bytes, between what is around it.
+void check_that_it_comes_whole(context& ctx, std::size_t size) {
+    const std::string bytes = pattern(size);
+    const temporary_file f(bytes);
+    f.forget();
+    sends what{.file = &f};
+    const wired w = wire(ctx, sending(&what));
+    CHECK((w.other.receive_all() == "before " + bytes + " behind"));
+    finish(w.routine);
+    CHECK(what.error == 0);
+}
+
 } // namespace
 
 TEST_CASE("a file of any size comes whole, between what is around it") {
@@ -52,16 +64,8 @@ TEST_CASE("a file of any size comes whole, between what is around it") {
     CAPTURE(how);
     context ctx(options_for(how));
     for (const std::size_t size :
-         {std::size_t{0}, std::size_t{1}, std::size_t{70'000}, (std::size_t{5} << 20) + 7}) {
-        const std::string bytes = pattern(size);
-        const temporary_file f(bytes);
-        f.forget();
-        sends what{.file = &f};
-        const wired w = wire(ctx, sending(&what));
-        CHECK((w.other.receive_all() == "before " + bytes + " behind"));
-        finish(w.routine);
-        CHECK(what.error == 0);
-    }
+         {std::size_t{0}, std::size_t{1}, std::size_t{70'000}, (std::size_t{5} << 20) + 7})
+        check_that_it_comes_whole(ctx, size);
 }
 
 TEST_CASE("a file comes whole where sendfile() has no way from it to a socket") {
@@ -71,16 +75,8 @@ TEST_CASE("a file comes whole where sendfile() has no way from it to a socket") 
     context ctx(options_for(how));
     const failing_sendfile failing(error);
     for (const std::size_t size :
-         {std::size_t{1}, std::size_t{70'000}, (std::size_t{20} << 20) + 7}) {
-        const std::string bytes = pattern(size);
-        const temporary_file f(bytes);
-        f.forget();
-        sends what{.file = &f};
-        const wired w = wire(ctx, sending(&what));
-        CHECK((w.other.receive_all() == "before " + bytes + " behind"));
-        finish(w.routine);
-        CHECK(what.error == 0);
-    }
+         {std::size_t{1}, std::size_t{70'000}, (std::size_t{20} << 20) + 7})
+        check_that_it_comes_whole(ctx, size);
     CHECK(failing.has_failed());
 }
 

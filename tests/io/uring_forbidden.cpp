@@ -58,7 +58,7 @@ TEST_CASE("a ring that may not be entered any more is told of once, and not trie
     });
     REQUIRE(refused);
     CHECK(log.count("a thread can receive nothing any more") == 1);
-    CHECK(used < 300ms);
+    CHECK(3 * used < 1s); // which it was tried for
 }
 
 TEST_CASE("what a ring cannot send any more is sent without it") {
