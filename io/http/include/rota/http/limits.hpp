@@ -82,7 +82,8 @@ struct server_limits {
     /// Requests answered on one connection before it is closed. 0: any number.
     std::uint64_t requests_per_connection_max = 0;
     /// A body that the handler left unread is read and thrown away up to here to keep the
-    /// connection; else it closes. HTTP/1.1: over HTTP/2 as behind an error, below.
+    /// connection; else it closes, as behind chunks that have not all come with the head: nobody
+    /// knows where they end. HTTP/1.1: over HTTP/2 as behind an error, below.
     std::uint64_t drain_bytes_max = 65'536;
     /// After an error answer input is thrown away for this long, and this much, so that a client
     /// which is still sending can read the answer before it sees a reset (RFC 9112 section 9.6).
