@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from error import BenchError
-from workloads import CHAT, MESSAGES, STREAMS
+from workloads import CHAT, MESSAGES, SMALL_FILES, SMALL_FILES_COUNT, STREAMS
 
 ANSWER_TIMEOUT_SECONDS = 5
 PACE_WARMUP_SECONDS = 0.3  # within each run, for connections to be accepted
@@ -79,6 +79,7 @@ def run_wrk(server, workload, seconds, cores, prefix):
         "BENCH_DEPTH": str(workload.depth),
         "BENCH_UPLOAD": str(workload.upload),
         "BENCH_CLOSE": "yes" if workload.close else "no",
+        "BENCH_FILES": str(SMALL_FILES_COUNT if workload.path.startswith(SMALL_FILES) else 0),
     }
     output, used = run([*prefix, *command], cores, seconds, told)
     result = parse_wrk(output)

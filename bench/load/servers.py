@@ -13,7 +13,8 @@ from pathlib import Path
 
 import procfs
 from error import BenchError
-from workloads import BODIES, ENCRYPTED, H1, H2C, PLAINTEXT, SPIN, TLS
+from workloads import (BODIES, ENCRYPTED, FILES, H1, H2C, PLAINTEXT, SMALL_FILES,
+                       SMALL_FILES_COUNT, SPIN, TLS)
 
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
@@ -38,7 +39,8 @@ class Server:
     words: dict = field(default_factory=dict)  # that stand in braces in its command and config
 
     def can(self, workload):
-        return workload.over in self.speaks and not workload.needs & self.lacks
+        missing = workload.needs & self.lacks or (workload.path in FILES and not self.pages)
+        return workload.over in self.speaks and not missing
 
     def path(self, workload):
         return self.paths.get(workload.path, workload.path)
@@ -172,9 +174,13 @@ class Running:
         self.process = None
 
     def write_pages(self):
-        (self.folder / "pages").mkdir()
-        for path, body in BODIES.items():
-            (self.folder / "pages" / path.lstrip("/")).write_bytes(body)
+        pages = self.folder / "pages"
+        (pages / SMALL_FILES.strip("/")).mkdir(parents=True)
+        for path, body in {**BODIES, **FILES}.items():
+            (pages / path.lstrip("/")).write_bytes(body)
+        small = FILES[f"{SMALL_FILES}0"]
+        for number in range(1, SMALL_FILES_COUNT):
+            (pages / SMALL_FILES.strip("/") / str(number)).write_bytes(small)
 
     def __enter__(self):
         if self.server.config is not None:

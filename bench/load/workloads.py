@@ -17,6 +17,14 @@ H1, H2C, TLS, H2, WS, CHAT = "HTTP/1.1", "HTTP/2 in clear", "TLS", "HTTP/2", "We
 ENCRYPTED = {TLS, H2}
 STREAMS = {H2C, H2}
 MESSAGES = {WS, CHAT}
+# What files hold that are asked for as files; of the small ones there are many.
+FILES = {
+    "/files/1k": b"x" * (1 << 10),
+    "/files/16k": b"x" * (16 << 10),
+    "/files/1m": b"x" * (1 << 20),
+    "/files/small/0": b"x" * (2 << 10),
+}
+SMALL_FILES, SMALL_FILES_COUNT = "/files/small/", 10_000
 SPIN = "/spin"  # stands for all of /spin/MICROSECONDS
 SPIN_BODY = b"spun"
 WS_PATH, CHAT_PATH = "/ws/echo", "/ws/chat?room=bench"
@@ -83,7 +91,9 @@ class Workload:
         """The body that is due."""
         if self.path.startswith(SPIN):
             return SPIN_BODY
-        return b"x" * self.upload if self.upload or self.over in MESSAGES else BODIES[self.path]
+        if self.upload or self.over in MESSAGES:
+            return b"x" * self.upload
+        return {**BODIES, **FILES}[self.path]
 
     def request(self, path, host):
         """One request as it goes over the wire, to a server that has it at `path`."""
@@ -100,6 +110,12 @@ NAMED = {
     "json": Workload(64, path="/json", label="JSON"),
     "16k": Workload(64, path="/16k", label="16 KiB"),
     "1m": Workload(16, path="/1m", label="1 MiB"),
+    "files-1k": Workload(64, path="/files/1k", label="file of 1 KiB"),
+    "files-16k": Workload(64, path="/files/16k", label="file of 16 KiB"),
+    "files-1m": Workload(64, path="/files/1m", label="file of 1 MiB"),
+    "files-many": Workload(
+        64, path=f"{SMALL_FILES}0", label=f"{SMALL_FILES_COUNT} files of 2 KiB, by Zipf's law"
+    ),
     "echo": Workload(16, path="/echo", upload=64 << 10, label="POST echo of 64 KiB"),
     "accept": Workload(64, close=True, label="connection per request"),
     "tls": Workload(64, over=TLS, label="TLS"),

@@ -1,5 +1,6 @@
 -- One request, or a batch of BENCH_DEPTH of them, over and over; the result as JSON. With
--- BENCH_UPLOAD bytes of content it is a POST; with BENCH_CLOSE=yes each has its own connection.
+-- BENCH_UPLOAD bytes of content it is a POST; with BENCH_CLOSE=yes each has its own connection; with
+-- BENCH_FILES each is for one of so many files, the n-th of them n times as seldom as the first.
 
 local ffi = require("ffi")
 
@@ -10,6 +11,28 @@ struct histogram {
 };
 ]]
 
+local function requests_by_zipf(files)
+    local folder = wrk.path:match("^(.*/)")
+    local passed, total = {}, 0
+    for rank = 1, files do
+        total = total + 1 / rank
+        passed[rank] = total
+    end
+    local made, chosen = {}, {}
+    math.randomseed(1)
+    for index = 1, 65536 do
+        local point = math.random() * total
+        local low, high = 1, files
+        while low < high do
+            local middle = math.floor((low + high) / 2)
+            if passed[middle] < point then low = middle + 1 else high = middle end
+        end
+        made[low] = made[low] or wrk.format(nil, folder .. low - 1)
+        chosen[index] = made[low]
+    end
+    return chosen
+end
+
 function init(args)
     local depth = tonumber(os.getenv("BENCH_DEPTH"))
     local upload = tonumber(os.getenv("BENCH_UPLOAD"))
@@ -19,6 +42,14 @@ function init(args)
     end
     if os.getenv("BENCH_CLOSE") == "yes" then
         wrk.headers["Connection"] = "close"
+    end
+    local files = tonumber(os.getenv("BENCH_FILES"))
+    if files > 0 then
+        local all, index = requests_by_zipf(files), 0
+        request = function()
+            index = index % #all + 1
+            return all[index]
+        end
     end
     if depth > 1 then
         local batch = wrk.format():rep(depth)

@@ -206,6 +206,10 @@ bool connection::try_write_shared(std::string_view before, const shared_bytes& b
 bool connection::has_room(std::size_t bytes) const noexcept { return core_->out().has_room(bytes); }
 
 bool connection::try_write_file(std::string_view before, const file_slice& part) {
+    // What is read into memory when it is opened, as http::files() does, need not be looked for.
+    constexpr std::uint64_t looked_for = 262'144;
+    if (part.size > segment_bytes || (part.size > looked_for && !is_in_memory(part)))
+        return false;
     return core_->out().queue_file(before, part, true, false, false);
 }
 

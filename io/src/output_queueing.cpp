@@ -12,6 +12,7 @@ namespace rota::io {
 namespace {
 
 constexpr std::size_t append_limit = 16'384; // small writes gather in one string up to this size
+constexpr std::size_t file_share = 4; // bytes of a file are not copied: so many are work as one is
 
 } // namespace
 
@@ -61,7 +62,8 @@ bool output::queue_file(std::string_view before, const file_slice& part, bool la
         const std::lock_guard guard(lock_);
         if (error_ != 0 || tail_ != tail::open)
             return false;
-        if (!force && queued_bytes_ + size > limits_.high_water_bytes)
+        // A file takes no memory: where nothing else is queued it has room.
+        if (!force && queued_bytes_ != 0 && queued_bytes_ + size > limits_.high_water_bytes)
             return false;
         files_.make();
         if (part.size != 0)
@@ -78,7 +80,7 @@ bool output::queue_file(std::string_view before, const file_slice& part, bool la
         hand_over = size != 0 && hand_to_writer_locked();
     }
     if (hand_over)
-        sender_.enqueue(*this, size);
+        sender_.enqueue(*this, before.size() + part.size / file_share);
     return true;
 }
 

@@ -11,11 +11,16 @@ constexpr auto unused_max = std::chrono::seconds(60);
 constexpr std::size_t closed_at_once = 64;
 constexpr std::size_t small = 256; // so few need no parts
 
+std::size_t open_in(const site_file& file) {
+    const auto there = [](const site_file::sibling& one) { return one.there; };
+    return 1 + static_cast<std::size_t>(std::ranges::count_if(file.siblings, there));
+}
+
 } // namespace
 
-file_cache::file_cache(std::size_t files_max)
-    : shard_count_(files_max < small ? 1 : shards_max),
-      each_max_(std::max<std::size_t>(1, files_max / shard_count_)) {}
+file_cache::file_cache(std::size_t open_max)
+    : shard_count_(open_max < small ? 1 : shards_max),
+      each_max_(std::max<std::size_t>(1, open_max / shard_count_)) {}
 
 site_file_ptr file_cache::find(std::string_view path, time_point now) {
     shard& s = shard_of(path);
@@ -29,30 +34,24 @@ site_file_ptr file_cache::find(std::string_view path, time_point now) {
     return e.file;
 }
 
+/// One file has its place, however many stand beside it.
 void file_cache::put(std::string_view path, site_file_ptr file, time_point now) {
-    site_file_ptr gone; // closed without the lock
+    std::vector<site_file_ptr> gone; // closed without the lock
+    const std::size_t needed = open_in(*file);
     shard& s = shard_of(path);
     const std::lock_guard guard(s.lock);
-    if (const auto found = s.places.find(path); found != s.places.end()) {
-        gone = std::exchange(s.entries[found->second].file, std::move(file));
-        return;
+    if (const auto found = s.places.find(path); found != s.places.end())
+        gone.push_back(remove(s, found->second));
+    while (!s.entries.empty() && s.open + needed > each_max_)
+        gone.push_back(remove(s, least_used(s)));
+    const auto [added, fresh] = s.places.try_emplace(std::string(path), s.entries.size());
+    try {
+        s.entries.push_back({std::string(path), std::move(file), now, false});
+    } catch (...) {
+        s.places.erase(added);
+        throw;
     }
-    if (s.entries.size() < each_max_) {
-        const auto [added, fresh] = s.places.try_emplace(std::string(path), s.entries.size());
-        try {
-            s.entries.push_back({std::string(path), std::move(file), now, false});
-        } catch (...) {
-            s.places.erase(added);
-            throw;
-        }
-        return;
-    }
-    const std::size_t place = least_used(s);
-    entry fresh{std::string(path), std::move(file), now, false};
-    s.places.try_emplace(fresh.path, place); // what may throw comes first
-    s.places.erase(s.places.find(s.entries[place].path));
-    gone = std::move(s.entries[place].file);
-    s.entries[place] = std::move(fresh);
+    s.open += needed;
 }
 
 void file_cache::drop(std::string_view path) {
@@ -69,7 +68,7 @@ void file_cache::clear() {
         const std::lock_guard guard(s.lock);
         s.places.clear();
         gone.swap(s.entries);
-        s.hand = 0;
+        s.hand = s.open = 0;
     }
 }
 
@@ -107,6 +106,7 @@ file_cache::time_point file_cache::sweep(time_point now) noexcept {
 /// The last one takes its place.
 site_file_ptr file_cache::remove(shard& s, std::size_t place) noexcept {
     site_file_ptr gone = std::move(s.entries[place].file);
+    s.open -= open_in(*gone);
     s.places.erase(s.places.find(s.entries[place].path));
     if (place + 1 != s.entries.size()) {
         s.entries[place] = std::move(s.entries.back());

@@ -19,14 +19,14 @@
 
 namespace rota::http {
 
-/// Open files by their path, not more than a number of them. What has not been asked for since the
-/// hand of the clock came by last makes room; what has not for a minute goes by sweep(). Any
-/// thread.
+/// Open files by their path, with no more than a number of descriptors together. What has not been
+/// asked for since the hand of the clock came by last makes room; what has not for a minute goes by
+/// sweep(). Any thread.
 class file_cache {
 public:
     using time_point = std::chrono::steady_clock::time_point;
 
-    explicit file_cache(std::size_t files_max);
+    explicit file_cache(std::size_t open_max);
 
     [[nodiscard]] site_file_ptr find(std::string_view path, time_point now);
     void put(std::string_view path, site_file_ptr file, time_point now);
@@ -57,6 +57,7 @@ private:
         std::unordered_map<std::string, std::size_t, hash, std::equal_to<>> places;
         std::vector<entry> entries;
         std::size_t hand = 0;
+        std::size_t open = 0; // descriptors
     };
     static constexpr std::size_t shards_max = 16;
 

@@ -55,6 +55,32 @@ TEST_CASE("there are never more than may be, and those in use stay") {
     }
 }
 
+TEST_CASE("what stands beside a file has descriptors, too") {
+    const auto with_siblings = [](std::size_t count) {
+        auto made = std::make_shared<site_file>();
+        for (std::size_t i = 0; i < count; ++i)
+            made->siblings[i].there = true;
+        return made;
+    };
+    file_cache cache(8);
+    for (int i = 0; i < 8; ++i)
+        cache.put(std::to_string(i), some_file(), start);
+    CHECK(cache.size() == 8);
+    cache.put("three", with_siblings(2), start);
+    CHECK(cache.size() == 6);
+    cache.put("three", some_file(), start); // in its own place
+    CHECK(cache.size() == 6);
+    cache.put("a", some_file(), start);
+    cache.put("b", some_file(), start);
+    CHECK(cache.size() == 8);
+    file_cache small(2);
+    small.put("four", with_siblings(3), start); // one is kept in any case
+    CHECK(small.find("four", start) != nullptr);
+    small.put("one", some_file(), start);
+    CHECK(small.find("four", start) == nullptr);
+    CHECK(small.size() == 1);
+}
+
 TEST_CASE("what is not asked for for a minute is swept out, some at a time") {
     file_cache cache(4'096);
     CHECK(cache.sweep(start) == file_cache::time_point::max());

@@ -34,8 +34,8 @@ struct files_options {
     std::vector<std::pair<std::string, std::string>> types{};
     /// Further ones, in the form of mime.types(5); need not be there.
     std::string types_file = "/etc/mime.types";
-    /// Files that are kept open, each until it has not been asked for for a minute. 0: 4096, or an
-    /// eighth of the descriptors that are allowed.
+    /// Descriptors that are kept open for files and what stands beside them, each until its file has
+    /// not been asked for for a minute. 0: 4096, or an eighth of those that are allowed.
     std::size_t open_max = 0;
     /// How long what is known of a file is believed.
     std::chrono::milliseconds believed{1000};
