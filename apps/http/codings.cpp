@@ -23,14 +23,14 @@ middleware shared_by(std::shared_ptr<const middleware> by) {
     return [by = std::move(by)](request& req, next proceed) { return (*by)(req, proceed); };
 }
 
-rota::task<response> unsupported() {
+response unsupported() {
     response answer = response::text(std::string(jobs::encoded_refusal) + '\n');
     answer.status(415).header("Accept-Encoding", "identity");
-    co_return std::move(answer);
+    return answer;
 }
 
 rota::task<response> refuse_encoded(request& req, next proceed) {
-    return jobs::is_encoded(req) ? unsupported() : proceed(req);
+    return jobs::is_encoded(req) ? rota::ready_task(unsupported()) : proceed(req);
 }
 
 } // namespace

@@ -197,24 +197,22 @@ struct guarded_files {
 };
 
 /// Around what the page needs before there is a token.
-rota::task<response> pass_browsers(std::shared_ptr<const guard> by, request* req,
-                                   rota::http::next proceed) {
-    if (const auto refused = by->check_browser(*req))
-        co_return guard::answer(*refused, {});
-    co_return co_await proceed(*req);
+rota::task<response> pass_browsers(const guard& by, request& req, rota::http::next proceed) {
+    if (const auto refused = by.check_browser(req))
+        return rota::ready_task(guard::answer(*refused, {}));
+    return proceed(req);
 }
 
 /// Around the page when it has been coded. Each has a nonce of its own, and so a length, which an
 /// answer to HEAD cannot tell for one to GET: neither does.
-rota::task<response> leave_length_out(request* req, rota::http::next proceed) {
-    response answer = co_await proceed(*req);
+void leave_length_out(response& answer) {
     if (!answer.headers().find("Content-Encoding"))
-        co_return std::move(answer);
+        return;
     response streamed = response::stream(
         [text = answer.take_owned_body()](body_writer& to) { return to.write(text); });
     streamed.headers() = std::move(answer.headers());
     streamed.status(answer.status());
-    co_return std::move(streamed);
+    answer = std::move(streamed);
 }
 
 } // namespace
@@ -228,7 +226,7 @@ void add_console(rota::http::router& to, std::shared_ptr<const guard> by, const 
          {method::post, method::put, method::patch, method::delete_, method::options})
         to.add(m, "/", [shared](const request& req) { return shared->other_method(req); });
     const auto without_length = [](request& req, rota::http::next proceed) {
-        return leave_length_out(&req, std::move(proceed));
+        return rota::http::then(proceed(req), leave_length_out);
     };
     to.get("/", rota::http::behind(without_length, coded.answers([shared](const request& req) {
                return shared->page(req);
@@ -238,7 +236,7 @@ void add_console(rota::http::router& to, std::shared_ptr<const guard> by, const 
         return serve(find(shared->all, req.param("file")), req);
     }));
     files.use([by = shared->by](request& req, rota::http::next proceed) {
-        return pass_browsers(by, &req, proceed);
+        return pass_browsers(*by, req, proceed);
     });
     to.mount("/console", std::move(files));
 }

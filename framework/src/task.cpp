@@ -49,7 +49,8 @@ void destroy_checked(std::coroutine_handle<> coroutine, const promise_base& prom
                      bool on_purpose) noexcept {
     // Frames that are being destroyed although they have not come to their end.
     static constinit thread_local unsigned unfinished = 0;
-    if (!promise.started() && !on_purpose && unfinished == 0 && std::uncaught_exceptions() == 0) {
+    const bool forgotten = !promise.started() && !promise.made() && !on_purpose;
+    if (forgotten && unfinished == 0 && std::uncaught_exceptions() == 0) {
         std::fprintf(stderr,
                      "rota: the task %s() was never awaited, so it has not run: write co_await, "
                      "or drop() it\n",

@@ -71,9 +71,9 @@ public:
     /// As queue(), with `before` in front of `bytes`, which are held until they have been sent, or
     /// the output has failed, and not copied.
     bool queue_shared(std::string_view before, shared_bytes bytes, bool force);
-    /// As queue(), with `before` in front of the bytes of a file, for which there is room if nothing
-    /// is queued. `last`: its end is that of what
-    /// was announced, so it has to be right by then; `waited`: what is before it has left already.
+    /// As queue(), with `before` in front of the bytes of a file, for which there is room if
+    /// nothing is queued. `last`: its end is that of what was announced, so it has to be right by
+    /// then; `waited`: what is before it has left already.
     bool queue_file(std::string_view before, const file_slice& part, bool last, bool waited,
                     bool force);
     /// What the peer has taken, and what it has not: here or in the kernel.

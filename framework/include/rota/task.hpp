@@ -91,6 +91,8 @@ public:
 
     /// Whether the task has been awaited, or is the root of a routine that has begun.
     [[nodiscard]] bool started() const noexcept { return continuation_ != nullptr; }
+    /// Whether its result is there, and no code is to run for it: ready_task(), failed_task().
+    [[nodiscard]] bool made() const noexcept { return made_; }
     /// Whether it has run to its end, without an exception.
     [[nodiscard]] bool succeeded() const noexcept { return done_ && !failed_; }
 
@@ -112,6 +114,11 @@ protected:
         if (error_)
             std::rethrow_exception(std::exchange(error_, nullptr));
     }
+    void make(std::exception_ptr error = nullptr) noexcept {
+        error_ = std::move(error);
+        failed_ = error_ != nullptr;
+        made_ = true;
+    }
 
 private:
     std::coroutine_handle<> continuation_;
@@ -121,6 +128,12 @@ private:
     bool done_ = false;
     bool awaited_ = false;
     bool failed_ = false;
+    bool made_ = false;
+};
+
+/// What the coroutine of a task returns whose promise has been given its result.
+struct result_is_there {
+    explicit result_is_there(int /*so that {} is none*/) noexcept {}
 };
 
 /// What needs to know the promise's own type.
@@ -151,6 +164,14 @@ public:
     template <class U = T> // so that `co_return {};` is a T
     requires std::constructible_from<T, U&&>
     void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
+    void return_value(result_is_there) const noexcept {}
+    void succeed_with(T value) {
+        value_.emplace(std::move(value));
+        this->make();
+    }
+    void fail_with(std::exception_ptr error) noexcept { this->make(std::move(error)); }
+    /// Null if there is none yet.
+    [[nodiscard]] T* value() noexcept { return value_ ? &*value_ : nullptr; }
     T take() {
         this->rethrow_if_failed();
         if (!value_) [[unlikely]]
@@ -216,6 +237,11 @@ public:
     [[nodiscard]] bool valid() const noexcept { return coroutine_ != nullptr; }
     /// Whether it can be awaited: it is neither empty nor has it been.
     [[nodiscard]] bool fresh() const noexcept { return valid() && !coroutine_.promise().started(); }
+    /// The value of a ready_task(), which may be changed or moved from there in place of awaiting
+    /// it; valid until it is awaited or gone. Null for any other task.
+    [[nodiscard]] T* ready() noexcept requires(!std::is_void_v<T>) {
+        return fresh() && coroutine_.promise().made() ? coroutine_.promise().value() : nullptr;
+    }
 
     struct awaiter {
         handle coroutine;
@@ -286,6 +312,11 @@ inline task<void> task_promise<void>::get_return_object() noexcept {
     return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
+template <class T>
+task<T> made_task() {
+    co_return result_is_there(0);
+}
+
 /// Looks at what the program hands over to be run. Throws std::invalid_argument for a task that
 /// cannot be awaited: that is no reason to end the program.
 template <class A>
@@ -320,6 +351,23 @@ struct immediate_awaiter {
 };
 
 } // namespace detail
+
+/// A task that has its value already: awaiting it gives it, and task::ready() does so without. For
+/// functions that return tasks, and need not wait this time.
+template <class T>
+[[nodiscard]] task<T> ready_task(T value) {
+    task<T> made = detail::made_task<T>();
+    made.coroutine().promise().succeed_with(std::move(value));
+    return made;
+}
+
+/// The same with an exception, which awaiting it throws.
+template <class T>
+[[nodiscard]] task<T> failed_task(std::exception_ptr error) {
+    task<T> made = detail::made_task<T>();
+    made.coroutine().promise().fail_with(std::move(error));
+    return made;
+}
 
 /// `std::stop_token token = co_await rota::current_stop_token;` gives the token that cancels the
 /// running task.

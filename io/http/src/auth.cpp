@@ -40,10 +40,10 @@ std::optional<std::string_view> credentials(const request& req, std::string_view
     return count == 1 ? found : std::nullopt;
 }
 
-task<response> refuse(const error_page* page, std::string challenge, literal why) {
-    response made = error_answer(*page ? page : nullptr, http_error(401, why));
+task<response> refuse(const error_page& page, std::string_view challenge, literal why) {
+    response made = error_answer(page ? &page : nullptr, http_error(401, why));
     made.header("WWW-Authenticate", challenge);
-    co_return std::move(made);
+    return ready_task(std::move(made));
 }
 
 struct basic_state {
@@ -88,13 +88,13 @@ struct bearer_state {
 task<response> go_on_by_token(const bearer_state* self, request& req, next proceed) {
     const auto given = credentials(req, "Bearer");
     if (!given || given->empty())
-        return refuse(&self->page, self->challenge, "this needs a token");
+        return refuse(self->page, self->challenge, "this needs a token");
     const bool listed = self->options.tokens != nullptr && self->options.tokens->contains(*given);
     std::optional<std::string> user;
     if (!listed && self->options.check)
         user = self->options.check(*given);
     if (!listed && !user)
-        return refuse(&self->page, self->challenge + ", error=\"invalid_token\"",
+        return refuse(self->page, self->challenge + ", error=\"invalid_token\"",
                       "this token is not known");
     if (user)
         request_access::facts(req).user = *std::move(user);
@@ -119,7 +119,7 @@ middleware basic_auth(basic_auth_options options, error_page page) {
     return [self = std::move(self)](request& req, next proceed) {
         std::optional<std::string> user = user_of(*self, req);
         if (!user)
-            return refuse(&self->page, self->challenge, "this needs a user and a password");
+            return refuse(self->page, self->challenge, "this needs a user and a password");
         request_access::facts(req).user = *std::move(user);
         return proceed(req);
     };

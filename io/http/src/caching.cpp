@@ -55,39 +55,27 @@ response without_content(response& from, int status) {
     return made;
 }
 
-task<response> answer_tagged(std::size_t bytes_max, const error_page* page, request* req,
-                             next proceed) {
-    response answer = co_await proceed(*req);
-    const bool reads = req->method() == method::get || req->method() == method::head;
+void tag(response& answer, std::size_t bytes_max, const error_page* page, const request& req) {
+    const bool reads = req.method() == method::get || req.method() == method::head;
     // A handler may leave content out for HEAD, and nothing tells that from content that is empty:
     // so that has none for GET, either.
     if (!reads || answer.body().empty() || answer.status() != 200 || !answer.is_whole() ||
         answer.body().size() > bytes_max || answer.headers().find("ETag"))
-        co_return std::move(answer);
+        return;
     const bool coded = answer.headers().find("Content-Encoding").has_value();
     const std::string tag = (coded ? "W/" : "") + content_tag(answer.body());
     answer.header("ETag", tag);
     validators current{.tag = entity_tag::parse(tag)};
     if (const auto modified = answer.headers().find("Last-Modified"))
         current.last_modified = parse_http_date(*modified);
-    const precondition what = check_preconditions(req->method(), req->headers(), current);
+    const precondition what = check_preconditions(req.method(), req.headers(), current);
     if (what == precondition::not_modified)
-        co_return without_content(answer, 304);
+        answer = without_content(answer, 304);
     if (what == precondition::failed) {
         response refused = error_answer(page, http_error(412, ""));
         refused.stands_for(representation_of(answer));
-        co_return std::move(refused);
+        answer = std::move(refused);
     }
-    co_return std::move(answer);
-}
-
-task<response> answer_kept(const std::string* value, bool errors, request* req, next proceed) {
-    if (errors) // of what is thrown, too
-        promise_field_instead(*req, "Cache-Control", *value);
-    response answer = co_await proceed(*req);
-    if ((errors || answer.status() < 400) && !answer.headers().find("Cache-Control"))
-        answer.header("Cache-Control", *value);
-    co_return std::move(answer);
 }
 
 } // namespace
@@ -102,7 +90,9 @@ std::string content_tag(std::string_view content) {
 middleware etag(std::size_t bytes_max, error_page page) {
     const auto own = page ? std::make_shared<const error_page>(std::move(page)) : nullptr;
     return [bytes_max, own](request& req, next proceed) {
-        return answer_tagged(bytes_max, own.get(), &req, proceed);
+        return then(proceed(req), [bytes_max, page = own.get(), asked = &req](response& answer) {
+            tag(answer, bytes_max, page, *asked);
+        });
     };
 }
 
@@ -110,7 +100,12 @@ middleware cache_control(std::string value, bool errors) {
     headers().add("Cache-Control", value); // throws if it must
     auto kept = std::make_shared<const std::string>(std::move(value));
     return [kept = std::move(kept), errors](request& req, next proceed) {
-        return answer_kept(kept.get(), errors, &req, proceed);
+        if (errors) // of what is thrown, too
+            promise_field_instead(req, "Cache-Control", *kept);
+        return then(proceed(req), [value = kept.get(), errors](response& answer) {
+            if ((errors || answer.status() < 400) && !answer.headers().find("Cache-Control"))
+                answer.header("Cache-Control", *value);
+        });
     };
 }
 

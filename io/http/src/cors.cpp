@@ -110,10 +110,6 @@ response preflight(const cors_state& self, const request& req, bool allowed) {
     return yes;
 }
 
-task<response> answer_preflight(const cors_state* self, request* req, bool allowed) {
-    co_return preflight(*self, *req, allowed);
-}
-
 /// What an outer cors() has granted is not for this: the innermost decides.
 void withdraw_grants(request& req) {
     for (const std::string_view name :
@@ -137,7 +133,7 @@ task<response> answer_or_proceed(const cors_state* self, request& req, next proc
     const bool asks = origin && req.method() == method::options &&
                       req.header("Access-Control-Request-Method").has_value();
     if (asks)
-        return answer_preflight(self, &req, allowed);
+        return ready_task(preflight(*self, req, allowed));
     if (allowed && !self->exposed.empty())
         promise_field(req, "Access-Control-Expose-Headers", self->exposed);
     return proceed(req);

@@ -84,12 +84,12 @@ struct limiter {
     const error_page page;
 };
 
-task<response> refuse_for(const limiter* self, std::chrono::nanoseconds wait) {
-    response made = error_answer(self->page ? &self->page : nullptr,
+response refuse_for(const limiter& self, std::chrono::nanoseconds wait) {
+    response made = error_answer(self.page ? &self.page : nullptr,
                                  http_error(429, "this client asks too often"));
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait).count();
     made.header("Retry-After", std::to_string(std::max<std::int64_t>(seconds, 1)));
-    co_return std::move(made);
+    return made;
 }
 
 } // namespace
@@ -146,7 +146,7 @@ middleware rate_limit(rate_limit_options options, error_page page) {
     return [self = std::move(self)](request& req, next proceed) {
         const std::string key = self->key(req);
         const auto got = self->buckets.take(key, std::chrono::steady_clock::now());
-        return got.allowed ? proceed(req) : refuse_for(self.get(), got.wait);
+        return got.allowed ? proceed(req) : ready_task(refuse_for(*self, got.wait));
     };
 }
 

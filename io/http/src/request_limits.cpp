@@ -76,10 +76,13 @@ task<std::optional<semaphore::permit>> wait_for_place(places* of, request* req) 
     co_return std::nullopt;
 }
 
+task<response> answer_in_place(semaphore::permit /*held so long*/, task<response> made) {
+    response answer = co_await std::move(made);
+    co_return std::move(answer);
+}
+
 task<response> answer_in_turn(places* of, request* req, next proceed) {
-    std::optional<semaphore::permit> place = of->free.try_acquire();
-    if (!place)
-        place = co_await wait_for_place(of, req);
+    const std::optional<semaphore::permit> place = co_await wait_for_place(of, req);
     if (!place) {
         response busy = refusal(of->page, 503, "there are too many requests of this kind now");
         busy.header("Retry-After", std::to_string(of->options.retry_after.count()));
@@ -97,8 +100,7 @@ struct clock_state {
     error_page page;
 };
 
-task<response> answer_in_time(const clock_state* by, request* req, next proceed) {
-    task<response> answering = proceed(*req);
+task<response> answer_in_time(const clock_state* by, task<response> answering) {
     try {
         response answer = co_await with_timeout(by->limit, std::move(answering));
         co_return std::move(answer);
@@ -119,7 +121,12 @@ middleware concurrency_limit(concurrency_limit_options options, error_page page)
         throw std::invalid_argument("concurrency_limit(): retry_after must not be negative");
     auto of = std::make_shared<places>(options, std::move(page));
     return [of = std::move(of)](request& req, next proceed) {
-        return answer_in_turn(of.get(), &req, proceed);
+        std::optional<semaphore::permit> place = of->free.try_acquire();
+        if (!place)
+            return answer_in_turn(of.get(), &req, proceed);
+        task<response> made = proceed(req);
+        return made.ready() != nullptr ? std::move(made)
+                                       : answer_in_place(*std::move(place), std::move(made));
     };
 }
 
@@ -130,7 +137,9 @@ middleware time_limit(time_span limit, int status, error_page page) {
         throw std::invalid_argument("a failure has a status between 400 and 599");
     auto by = std::make_shared<const clock_state>(clock_state{limit, status, std::move(page)});
     return [by = std::move(by)](request& req, next proceed) {
-        return answer_in_time(by.get(), &req, proceed);
+        task<response> made = proceed(req);
+        return made.ready() != nullptr ? std::move(made)
+                                       : answer_in_time(by.get(), std::move(made));
     };
 }
 

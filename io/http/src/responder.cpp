@@ -85,19 +85,43 @@ response responder::answer_unrouted() {
     }
 }
 
-bool responder::try_answer() {
-    if (asks_tunnel(*head_)) // an answer() may have to stand in for the handler's
-        return false;
-    const handler::plain* function = router_access::direct(match_);
-    if (function == nullptr && !is_unrouted())
-        return false;
-    response answer = call(function);
+/// False if it is too much for that: answer() goes on with it.
+[[gnu::always_inline]] inline bool responder::send_at_once(response& answer) {
     if (!on_.try_send(answer)) {
         ready_ = std::make_unique<response>(std::move(answer));
         return false;
     }
     account(answer);
     return true;
+}
+
+/// What handlers and middleware answer; nothing if that is still to come.
+std::optional<response> responder::call_all() {
+    on_.keep_head(); // they may have to wait
+    try {
+        going_ = router_access::dispatch(*request_, match_);
+    } catch (...) {
+        return error_answer(failure_of(std::current_exception()));
+    }
+    response* const there = going_.ready();
+    if (there == nullptr)
+        return std::nullopt;
+    std::optional<response> answer(std::move(*there));
+    going_.drop();
+    add_promised(*answer);
+    return answer;
+}
+
+bool responder::try_answer() {
+    if (asks_tunnel(*head_)) // an answer() may have to stand in for the handler's
+        return false;
+    const handler::plain* function = router_access::direct(match_);
+    if (function != nullptr || is_unrouted()) {
+        response answer = call(function);
+        return send_at_once(answer);
+    }
+    std::optional<response> answer = call_all();
+    return answer && send_at_once(*answer);
 }
 
 task<exchange_end> responder::answer() {
@@ -111,7 +135,9 @@ task<exchange_end> responder::answer() {
         std::exception_ptr error;
         try {
             const worker_counters::held counted(place_.counters.requests_in_flight);
-            response made = co_await router_access::dispatch(*request_, match_);
+            if (!going_.valid())
+                going_ = router_access::dispatch(*request_, match_);
+            response made = co_await std::move(going_);
             answer.emplace(std::move(made));
         } catch (...) {
             error = std::current_exception();

@@ -23,15 +23,11 @@ std::unique_ptr<route> make_route(method m, std::string_view pattern,
     return made;
 }
 
-task<response> answer_without_route(const request* req, const route_match* match) {
-    co_return router_access::fallback(*req, *match);
-}
-
 task<response> dispatch_bare(request& req, const route_match& match) {
     if (match.target != nullptr)
         return match.target->handler->call(req);
     if (match.answer == nullptr)
-        return answer_without_route(&req, &match);
+        return ready_task(router_access::fallback(req, match));
     return match.answer->call(req);
 }
 

@@ -119,10 +119,6 @@ struct proxies_state {
     error_page page;
 };
 
-task<response> answer_malformed(const proxies_state* self, http_error why) {
-    co_return error_answer(self->page ? &self->page : nullptr, why);
-}
-
 task<response> proceed_as_said(const proxies_state* self, request& req, next proceed) {
     try {
         request_origin found = find_origin(req.peer(), req.headers(), self->options);
@@ -133,7 +129,7 @@ task<response> proceed_as_said(const proxies_state* self, request& req, next pro
             facts.secure = found.secure;
         }
     } catch (const http_error& why) {
-        return answer_malformed(self, why);
+        return ready_task(error_answer(self->page ? &self->page : nullptr, why));
     }
     return proceed(req);
 }

@@ -24,29 +24,28 @@ struct decoding_state {
 
 using state_ptr = std::shared_ptr<const decoding_state>;
 
-task<response> refuse(const error_page* page) {
+response refuse(const error_page& page) {
     const std::string reason =
         "the content has a Content-Encoding, or more of them in a row, than can be read";
-    response made = *page ? (*page)(415, reason) : response::text(reason + '\n');
+    response made = page ? page(415, reason) : response::text(reason + '\n');
     made.status(415).header("Accept-Encoding", available_codings());
-    co_return std::move(made);
+    return made;
 }
 
 /// A producer may go on reading, so what it reads from stays with it.
-task<response> go_on_decoded(state_ptr self, request* req, std::vector<coding::format> applied,
-                             next proceed) {
+task<response> go_on_decoded(const state_ptr& self, request& req,
+                             std::vector<coding::format> applied, next proceed) {
     auto reader = std::make_shared<decoding_reader>(
-        *req, std::move(applied), self->options.bytes_max, self->budget, self->places);
-    response answer = co_await proceed(*req);
-    if (answer.streamed()) {
-        answer.producer() = [self, reader, inner = std::move(answer.producer())](
-                                body_writer& to) mutable { return inner(to); };
-    } else if (answer.takes_over() && !answer.forgets_request()) {
-        answer.taker() = [self, reader, inner = std::move(answer.taker())](takeover& from) mutable {
-            return inner(from);
-        };
-    }
-    co_return std::move(answer);
+        req, std::move(applied), self->options.bytes_max, self->budget, self->places);
+    return then(proceed(req), [self, reader](response& answer) {
+        if (answer.streamed()) {
+            answer.producer() = [self, reader, inner = std::move(answer.producer())](
+                                    body_writer& to) mutable { return inner(to); };
+        } else if (answer.takes_over() && !answer.forgets_request()) {
+            answer.taker() = [self, reader, inner = std::move(answer.taker())](
+                                 takeover& from) mutable { return inner(from); };
+        }
+    });
 }
 
 } // namespace
@@ -58,10 +57,10 @@ middleware decoding(decoding_options options, error_page page) {
             return proceed(req);
         auto applied = applied_codings(req.headers(), self->options.codings_max);
         if (!applied)
-            return refuse(&page);
+            return ready_task(refuse(page));
         if (applied->empty())
             return proceed(req);
-        return go_on_decoded(self, &req, std::move(*applied), proceed);
+        return go_on_decoded(self, req, std::move(*applied), proceed);
     };
 }
 

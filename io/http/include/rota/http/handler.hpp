@@ -40,7 +40,8 @@ public:
         : shape_(wrap(std::forward<Function>(function))) {}
 
     [[nodiscard]] const plain* as_plain() const noexcept { return std::get_if<plain>(&shape_); }
-    /// Calls whatever shape it is. `req` outlives the task, and so does the handler.
+    /// Calls whatever shape it is: a plain function at once, for a ready_task(). `req` outlives the
+    /// task, and so does the handler. Throws what such a function throws.
     [[nodiscard]] task<response> call(request& req) const;
 
 private:
@@ -91,7 +92,9 @@ public:
     next(const middleware_chain& chain, last_step last, const void* context) noexcept
         : chain_(&chain), last_(last), context_(context) {}
 
-    /// Goes on. The request outlives the task.
+    /// Goes on. The request outlives the task. If what is behind need not wait, as plain functions
+    /// never do, it has been called when this returns, and the task is ready (task::ready()); what
+    /// it threw comes out of the task.
     [[nodiscard]] task<response> operator()(request& req) const;
 
 private:
@@ -100,5 +103,30 @@ private:
     const void* context_;
     std::size_t index_ = 0;
 };
+
+namespace detail {
+
+template <class Change>
+task<response> change_later(task<response> made, Change change) {
+    response answer = co_await std::move(made);
+    change(answer);
+    co_return std::move(answer);
+}
+
+} // namespace detail
+
+/// For middleware: the answer of `made` behind `change(response&)`, which is called when it is
+/// there: at once if it is ready, and then this is no coroutine. What `change` throws comes out of
+/// the middleware.
+///
+///     return then(proceed(req), [](response& answer) { answer.header("X-Robots-Tag", "none"); });
+template <std::invocable<response&> Change>
+[[nodiscard]] task<response> then(task<response> made, Change change) {
+    response* const there = made.ready();
+    if (there == nullptr)
+        return detail::change_later(std::move(made), std::move(change));
+    change(*there);
+    return made;
+}
 
 } // namespace rota::http

@@ -38,6 +38,7 @@ public:
 
     /// `on` outlives it.
     responder(exchange& on, const responder_place& place) noexcept : on_(on), place_(place) {}
+    ~responder() { end(); }
     responder(const responder&) = delete;
     responder& operator=(const responder&) = delete;
 
@@ -48,14 +49,15 @@ public:
     /// The same for what could not be read as a request, or is not to be: error_answer() and
     /// account() are for it then.
     void begin_unread(const request_head& head) noexcept;
-    /// Answers the request if that takes neither waiting nor much room: with the head where it
-    /// lies, and without a coroutine. False if it has to be answer().
+    /// Answers the request if that takes neither waiting nor much room, without a coroutine, and
+    /// mostly with the head where it lies. False if it has to be answer().
     [[nodiscard]] bool try_answer();
     /// Answers it in the general way. Throws what ends the wire: operation_cancelled if that was
     /// asked for, and failures of a client that is gone.
     [[nodiscard]] task<exchange_end> answer();
     /// Lets go of a request that has been answered, or given up.
     void end() noexcept {
+        going_.drop();
         request_.reset();
         ready_.reset();
     }
@@ -85,6 +87,8 @@ private:
     [[nodiscard]] bool is_unrouted() const noexcept;
     [[nodiscard]] response answer_unrouted();
     [[nodiscard]] response call(const handler::plain* function);
+    [[nodiscard]] std::optional<response> call_all();
+    [[nodiscard]] bool send_at_once(response& answer);
     void add_promised(response& answer) const;
     void begin_account(const request_head& head) noexcept;
     void log(const response& answer, std::optional<std::uint64_t> bytes, time_point::duration took);
@@ -97,6 +101,7 @@ private:
     const request_head* head_ = nullptr;
     std::optional<request> request_;
     route_match match_;
+    task<response> going_;            // begun by try_answer(), but it has to wait
     std::unique_ptr<response> ready_; // made by try_answer(), but too much for it to send
     time_point arrived_;
     time_point answered_;
