@@ -373,6 +373,43 @@ struct forgetful {
 
 } // namespace
 
+rota::task<std::string> text_of(rota::task<std::string> t) {
+    std::string text = co_await std::move(t);
+    co_return text + '!';
+}
+
+TEST_CASE("a task may be ready, and is awaited as any other or looked into") {
+    rota::inline_scheduler scheduler;
+    CHECK(scheduler.run_task(rota::ready_task(7)) == 7);
+    CHECK(scheduler.run_task(text_of(rota::ready_task<std::string>("text"))) == "text!");
+    rota::task<std::string> t = rota::ready_task<std::string>("one");
+    REQUIRE(t.ready() != nullptr);
+    *t.ready() += "two";
+    rota::task<std::string> moved = std::move(t);
+    CHECK(t.ready() == nullptr);
+    REQUIRE(moved.fresh());
+    CHECK(scheduler.run_task(text_of(std::move(moved))) == "onetwo!");
+    rota::task<int> never = rota::ready_task(1); // which nobody awaits: nothing was forgotten
+    CHECK(*never.ready() == 1);
+    rota::task<int> usual = number(1);
+    CHECK(usual.ready() == nullptr);
+    usual.drop();
+    CHECK(rota::task<int>().ready() == nullptr);
+    auto only_moved = rota::ready_task(std::make_unique<int>(3));
+    CHECK(*scheduler.run_task(std::move(only_moved)) == 3);
+}
+
+TEST_CASE("a task may have failed before it is awaited") {
+    rota::inline_scheduler scheduler;
+    const auto failure = std::make_exception_ptr(std::runtime_error("on purpose"));
+    CHECK_THROWS_AS(scheduler.run_task(rota::failed_task<int>(failure)), std::runtime_error);
+    CHECK_THROWS_AS(scheduler.run_task(text_of(rota::failed_task<std::string>(failure))),
+                    std::runtime_error);
+    rota::task<int> dropped = rota::failed_task<int>(failure);
+    CHECK(dropped.ready() == nullptr);
+    CHECK(dropped.fresh());
+}
+
 TEST_CASE("a task that was never awaited ends the program and says which, where checks are on") {
     if (!rota::checks_enabled)
         SKIP("built without checks");

@@ -165,8 +165,14 @@ public:
     requires std::constructible_from<T, U&&>
     void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
     void return_value(result_is_there) const noexcept {}
-    void succeed_with(T value) {
-        value_.emplace(std::move(value));
+    /// With what `function` returns, made where it stays.
+    template <class Function>
+    void succeed_by(Function& function) {
+        struct returned {
+            Function& function;
+            operator T() const { return function(); } // NOLINT(google-explicit-constructor)
+        };
+        value_.emplace(returned{function});
         this->make();
     }
     void fail_with(std::exception_ptr error) noexcept { this->make(std::move(error)); }
@@ -317,6 +323,14 @@ task<T> made_task() {
     co_return result_is_there(0);
 }
 
+/// As ready_task(), of what `function` returns.
+template <class T, class Function>
+[[nodiscard]] task<T> ready_by(Function function) {
+    task<T> made = made_task<T>();
+    made.coroutine().promise().succeed_by(function);
+    return made;
+}
+
 /// Looks at what the program hands over to be run. Throws std::invalid_argument for a task that
 /// cannot be awaited: that is no reason to end the program.
 template <class A>
@@ -356,9 +370,7 @@ struct immediate_awaiter {
 /// functions that return tasks, and need not wait this time.
 template <class T>
 [[nodiscard]] task<T> ready_task(T value) {
-    task<T> made = detail::made_task<T>();
-    made.coroutine().promise().succeed_with(std::move(value));
-    return made;
+    return detail::ready_by<T>([&value]() -> T&& { return std::move(value); });
 }
 
 /// The same with an exception, which awaiting it throws.

@@ -229,12 +229,7 @@ void site::describe(representation& of, const std::string& path, std::string_vie
     of.coded = !coding.empty();
     of.modified = modified_at(of.facts);
     of.stays = "ETag: " + entity_tag{.opaque = of.tag, .weak = !of.settled}.to_string() + "\r\n";
-    for (const cache_rule& rule : options_.cache_control) {
-        if (matches(rule.pattern, path)) {
-            of.stays.append("Cache-Control: ").append(rule.value).append("\r\n");
-            break;
-        }
-    }
+    of.stays += cache_line_of(path);
     of.varies = varies;
     if (varies)
         of.stays += varies_by_coding;
@@ -242,6 +237,15 @@ void site::describe(representation& of, const std::string& path, std::string_vie
                 "\r\nAccept-Ranges: bytes\r\nX-Content-Type-Options: nosniff\r\n";
     if (!coding.empty())
         of.fields.append("Content-Encoding: ").append(coding).append("\r\n");
+}
+
+/// "" where no rule fits.
+std::string site::cache_line_of(std::string_view path) const {
+    for (const cache_rule& rule : options_.cache_control) {
+        if (matches(rule.pattern, path))
+            return "Cache-Control: " + rule.value + "\r\n";
+    }
+    return {};
 }
 
 site::finding site::open_once(const std::string& path) const {
@@ -328,22 +332,26 @@ bool site::confirms(const std::string& path, const site_file& file) const {
     return true;
 }
 
+/// Whether it can be told that it is there now as it was found.
+bool site::holds(const std::string& path, const site_file& known, time_point now) const {
+    const auto age =
+        std::chrono::nanoseconds(in_ns(now) - known.looked_at_ns.load(std::memory_order_relaxed));
+    const bool looked_for = age >= options_.believed;
+    if (!known.settled() || (looked_for && !confirms(path, known)) || !is_as_found(known.plain))
+        return false;
+    if (looked_for)
+        known.looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
+    return true;
+}
+
 /// Null with what else there is in `other`.
 task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
-    routine& self = co_await current_routine;
-    const auto now = self.home().turn_time();
+    const auto now = worker::current()->turn_time();
     std::optional<std::chrono::sys_seconds> date_before;
     std::string tag_before; // empty, too, if what was there shared its date
     if (site_file_ptr known = cache_->find(*path, now)) {
-        const auto age = std::chrono::nanoseconds(
-            in_ns(now) - known->looked_at_ns.load(std::memory_order_relaxed));
-        const bool believed =
-            known->settled() && (age < options_.believed || confirms(*path, *known));
-        if (believed && is_as_found(known->plain)) {
-            if (age >= options_.believed)
-                known->looked_at_ns.store(in_ns(now), std::memory_order_relaxed);
+        if (holds(*path, *known, now))
             co_return known;
-        }
         date_before = known->plain.modified;
         if (!known->plain.shares_date && !known->plain.varies)
             tag_before = known->plain.tag;
@@ -370,9 +378,10 @@ task<site_file_ptr> site::find_file(const std::string* path, finding* other) {
 
 // --- Answering ---
 
-task<response> site::answer(request* asked, std::string_view path) {
+/// Nearly always of a file that is open already: then without a coroutine.
+task<response> site::answer(request& asked, std::string_view path) {
     // An encoded slash is none that separates, and no name has one.
-    const std::string_view raw = asked->raw_path();
+    const std::string_view raw = asked.raw_path();
     const bool escaped_slash =
         raw.find("%2f") != std::string_view::npos || raw.find("%2F") != std::string_view::npos;
     if (escaped_slash || !is_clean_path(path, options_.dotfiles))
@@ -380,9 +389,19 @@ task<response> site::answer(request* asked, std::string_view path) {
     std::string name(path);
     const bool slash = name.empty() || name.back() == '/';
     if (slash && options_.index.empty())
-        co_return co_await answer_directory(asked, &name);
+        return answer_directory(&asked, std::move(name));
     if (slash)
         name += options_.index;
+    const auto now = worker::current()->turn_time();
+    if (const site_file_ptr known = cache_->find(name, now); known && holds(name, *known, now)) {
+        const representation& chosen = choose_representation(asked, *known);
+        if (&chosen == &known->plain || is_as_found(chosen))
+            return ready_task(file_answer(asked, chosen, known->type));
+    }
+    return look_and_answer(&asked, std::move(name), slash);
+}
+
+task<response> site::look_and_answer(request* asked, std::string name, bool slash) {
     finding other;
     site_file_ptr file = co_await find_file(&name, &other);
     if (file) {
@@ -402,18 +421,18 @@ task<response> site::answer(request* asked, std::string_view path) {
     const http_error refusal = refusal_of(other.error);
     if (slash && options_.listing &&
         refusal.status() == 404) { // no index, whatever else has its name
-        name.resize(path.size());
-        co_return co_await answer_directory(asked, &name);
+        name.resize(name.size() - options_.index.size());
+        co_return co_await answer_directory(asked, std::move(name));
     }
     throw refusal;
 }
 
-task<response> site::answer_directory(const request* asked, const std::string* path) {
+task<response> site::answer_directory(const request* asked, std::string path) {
     if (!options_.listing)
         throw refusal_of(ENOENT);
     int error = 0;
     const std::string_view shown = asked->path();
-    const auto list = [this, path, shown, &error]() -> std::string {
+    const auto list = [this, &path, shown, &error]() -> std::string {
         const auto open = [this, &error](const std::string& name, int flags) {
             const int fd = root_.open(name, flags, directory::effort::wait);
             if (fd < 0 && (error == 0 || is_shortage(-fd)))
@@ -421,10 +440,10 @@ task<response> site::answer_directory(const request* asked, const std::string* p
             return fd;
         };
         error = 0;
-        const int fd = open(*path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+        const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
         if (fd < 0)
             return {};
-        const auto look = [&](const std::string& name) { return open(*path + name, O_PATH); };
+        const auto look = [&](const std::string& name) { return open(path + name, O_PATH); };
         std::string page = make_listing(fd, shown, options_.dotfiles, look);
         if (!is_shortage(error)) // a link that leads nowhere is left out
             error = 0;
@@ -449,6 +468,7 @@ task<response> site::answer_directory(const request* asked, const std::string* p
     if (failed)
         answer.status(412);
     answer.headers().append_trusted("X-Content-Type-Options: nosniff\r\n");
+    answer.headers().append_trusted(cache_line_of(path));
     co_return answer;
 }
 

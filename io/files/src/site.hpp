@@ -28,9 +28,9 @@ class site {
 public:
     site(const std::string& directory, files_options options);
 
-    /// The answer to GET or HEAD of what is at `path` below the directory, percent-decoded. Both
-    /// outlive the task.
-    [[nodiscard]] task<response> answer(request* asked, std::string_view path);
+    /// The answer to GET or HEAD of what is at `path` below the directory, percent-decoded. The
+    /// request outlives the task. Throws http_error, at once or out of the task.
+    [[nodiscard]] task<response> answer(request& asked, std::string_view path);
 
     /// What has been found at a path.
     struct finding {
@@ -50,7 +50,12 @@ public:
 
 private:
     [[nodiscard]] task<site_file_ptr> find_file(const std::string* path, finding* other);
-    [[nodiscard]] task<response> answer_directory(const request* asked, const std::string* path);
+    using time_point = file_cache::time_point;
+
+    [[nodiscard]] bool holds(const std::string& path, const site_file& known, time_point now) const;
+    [[nodiscard]] task<response> look_and_answer(request* asked, std::string name, bool slash);
+    [[nodiscard]] task<response> answer_directory(const request* asked, std::string path);
+    [[nodiscard]] std::string cache_line_of(std::string_view path) const;
     [[nodiscard]] finding open_once(const std::string& path) const;
     [[nodiscard]] int open_regular(const std::string& path, representation& into) const;
     void describe(representation& of, const std::string& path, std::string_view coding,

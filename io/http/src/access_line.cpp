@@ -84,7 +84,7 @@ void append_combined(std::string& to, const access_entry& entry, std::time_t now
         append_plain(to, entry.method, max, false);
         to += ' ';
         append_plain(to, entry.target, max, true);
-        to.append(1, ' ').append(entry.protocol);
+        to.append(1, ' ').append(entry.protocol == "HTTP/2" ? "HTTP/2.0" : entry.protocol);
     }
     to.append("\" ").append(std::to_string(entry.status));
     to.append(1, ' ').append(std::to_string(entry.bytes_sent)).append(1, ' ');

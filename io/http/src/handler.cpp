@@ -17,7 +17,8 @@ task<response> handler::call(request& req) const {
         return rota::detail::returned((*function)(req));
     if (const auto* function = std::get_if<whole_body>(&shape_))
         return call_with_body(function, &req);
-    return ready_task((*std::get_if<plain>(&shape_))(req));
+    const plain* const function = std::get_if<plain>(&shape_);
+    return rota::detail::ready_by<response>([function, &req] { return (*function)(req); });
 }
 
 task<response> next::operator()(request& req) const {

@@ -95,21 +95,15 @@ response responder::answer_unrouted() {
     return true;
 }
 
-/// What handlers and middleware answer; nothing if that is still to come.
-std::optional<response> responder::call_all() {
+/// What handlers and middleware answer, which is in going_; null if that is still to come.
+response* responder::call_all() {
     on_.keep_head(); // they may have to wait
     try {
         going_ = router_access::dispatch(*request_, match_);
     } catch (...) {
-        return error_answer(failure_of(std::current_exception()));
+        going_ = ready_task(error_answer(failure_of(std::current_exception())));
     }
-    response* const there = going_.ready();
-    if (there == nullptr)
-        return std::nullopt;
-    std::optional<response> answer(std::move(*there));
-    going_.drop();
-    add_promised(*answer);
-    return answer;
+    return going_.ready();
 }
 
 bool responder::try_answer() {
@@ -120,8 +114,13 @@ bool responder::try_answer() {
         response answer = call(function);
         return send_at_once(answer);
     }
-    std::optional<response> answer = call_all();
-    return answer && send_at_once(*answer);
+    response* const answer = call_all();
+    if (answer == nullptr)
+        return false;
+    add_promised(*answer);
+    const bool sent = send_at_once(*answer);
+    going_.drop();
+    return sent;
 }
 
 task<exchange_end> responder::answer() {

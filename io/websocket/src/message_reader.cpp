@@ -16,6 +16,10 @@ constexpr std::size_t busy_bytes = 131'072;     // of content, by one call: then
 /// Whether a frame that begins with it is one (RFC 6455 section 5.5).
 bool begins_control(char first) noexcept { return (static_cast<unsigned char>(first) & 8U) != 0; }
 
+/// How long a message of `bytes` may become by being compressed: empty blocks say nothing at any
+/// length.
+std::uint64_t longest_coded(std::uint64_t bytes) noexcept { return bytes + bytes / 8 + 65'536; }
+
 } // namespace
 
 message_reader::message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression,
@@ -74,8 +78,12 @@ message_reader::step message_reader::take(std::string_view in) {
 /// Whether the frame whose head comes may be as long as is known of it.
 bool message_reader::has_room() const noexcept {
     const frame_head& head = head_.head();
-    const bool compressed = head.op == opcode::continuation ? compressed_ : head.compressed;
-    return compressed || is_control(head.op) || head.length <= content_max() - content_.size();
+    if (is_control(head.op))
+        return true;
+    const bool goes_on = head.op == opcode::continuation;
+    if (goes_on ? compressed_ : head.compressed)
+        return head.length <= longest_coded(bytes_max_) - (goes_on ? came_ : 0);
+    return head.length <= content_max() - content_.size();
 }
 
 void message_reader::begin_frame() noexcept {
@@ -86,8 +94,10 @@ void message_reader::begin_frame() noexcept {
     if (is_control(head.op)) {
         control_op_ = head.op;
         control_size_ = 0;
-    } else if (head.op != opcode::continuation) {
-        begin_message(head);
+    } else {
+        if (head.op != opcode::continuation)
+            begin_message(head);
+        came_ += head.length;
     }
 }
 
@@ -95,6 +105,7 @@ void message_reader::begin_message(const frame_head& head) noexcept {
     open_ = true;
     text_ = head.op == opcode::text;
     compressed_ = head.compressed;
+    came_ = 0;
     utf8_.reset();
 }
 

@@ -39,8 +39,9 @@ public:
         found what = found::more;
     };
 
-    /// A message of more than `bytes_max`, decompressed, is refused, and one that `memory` has no
-    /// room for, which is null or outlives it.
+    /// A message of more than `bytes_max`, decompressed, is refused, one that is compressed to more
+    /// than nine eighths of that and 64 KiB, and one that `memory` has no room for, which is null
+    /// or outlives it.
     explicit message_reader(std::size_t bytes_max, std::optional<inflate_terms> compression = {},
                             memory_budget* memory = nullptr);
 
@@ -100,7 +101,8 @@ private:
     bool open_ = false; // its last frame has not begun, or not ended
     bool text_ = false;
     bool compressed_ = false;
-    bool ended_ = false; // it is whole, and its content not yet dropped
+    bool ended_ = false;     // it is whole, and its content not yet dropped
+    std::uint64_t came_ = 0; // of payload, with the frame at work
     std::size_t dropped_ = 0;
     std::string content_;
     memory_budget::share kept_; // of what content_ has room for

@@ -489,9 +489,9 @@ def test_the_log_of_what_was_refused(program, options):
                 equal(client.goaways, [], "and their connection")
         said = [re.search('"(.*?)" ([0-9]+) ', line).groups()
                 for line in log.read_text().splitlines()]
-        equal(said, [("BREW /plaintext HTTP/2", "501"), ("GET /plaintext HTTP/2", "431"),
-                     ("CONNECT localhost HTTP/2", "400"), ("CONNECT localhost:1 HTTP/2", "501"),
-                     ("GET /plaintext HTTP/2", "200")], "the log")
+        equal(said, [("BREW /plaintext HTTP/2.0", "501"), ("GET /plaintext HTTP/2.0", "431"),
+                     ("CONNECT localhost HTTP/2.0", "400"), ("CONNECT localhost:1 HTTP/2.0", "501"),
+                     ("GET /plaintext HTTP/2.0", "200")], "the log")
 
 
 if __name__ == "__main__":

@@ -102,6 +102,10 @@ TEST_CASE("a listing has no validators, and is there") {
     CHECK(status("If-None-Match: \"x\"") == 200);
     CHECK(status("If-Modified-Since: Wed, 31 Dec 2014 23:59:59 GMT") == 200);
     CHECK(status("If-Match: \"x\"", "/none/") == 404);
+    file_client kept(
+        files, {.listing = true, .cache_control = {{"sub/*", "max-age=9"}, {"*", "no-cache"}}});
+    CHECK(kept.get("/sub/").field("Cache-Control") == "max-age=9");
+    CHECK(kept.get("/").field("Cache-Control") == "no-cache");
 }
 
 TEST_CASE("what leaves the directory does not exist, however it is spelled") {

@@ -62,7 +62,7 @@ TEST_CASE("combined") {
     unread.clear();
     append_access_line(unread, {"192.0.2.1:1", "GET", "/a", 431, 99, 5us, "HTTP/2", nullptr},
                        combined, now, 10);
-    CHECK(unread.find("] \"GET /a HTTP/2\" 431 99 \"-\" \"-\"\n") != std::string::npos);
+    CHECK(unread.find("] \"GET /a HTTP/2.0\" 431 99 \"-\" \"-\"\n") != std::string::npos);
 }
 
 TEST_CASE("nothing that a client sends becomes a field or a line of combined") {

@@ -87,7 +87,7 @@ private:
     [[nodiscard]] bool is_unrouted() const noexcept;
     [[nodiscard]] response answer_unrouted();
     [[nodiscard]] response call(const handler::plain* function);
-    [[nodiscard]] std::optional<response> call_all();
+    [[nodiscard]] response* call_all();
     [[nodiscard]] bool send_at_once(response& answer);
     void add_promised(response& answer) const;
     void begin_account(const request_head& head) noexcept;
