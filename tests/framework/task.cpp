@@ -33,6 +33,11 @@ rota::task<int> number_later(int n) {
 
 rota::task<std::unique_ptr<int>> moved(std::unique_ptr<int> value) { co_return std::move(value); }
 
+rota::task<std::string> text_of(rota::task<std::string> t) {
+    std::string text = co_await std::move(t);
+    co_return text + '!';
+}
+
 rota::task<void> nothing() { co_return; }
 
 rota::task<void> await_twice() {
@@ -372,11 +377,6 @@ struct forgetful {
 };
 
 } // namespace
-
-rota::task<std::string> text_of(rota::task<std::string> t) {
-    std::string text = co_await std::move(t);
-    co_return text + '!';
-}
 
 TEST_CASE("a task may be ready, and is awaited as any other or looked into") {
     rota::inline_scheduler scheduler;
