@@ -88,17 +88,16 @@ TEST_CASE("the file is let go when it is sent, or when the output fails") {
     s.run();
 }
 
-TEST_CASE("a file counts as queued") {
+TEST_CASE("a file counts as queued, and has room where nothing is") {
     files_set_up s(10);
     const temporary_file f("0123456789");
-    CHECK_FALSE(s.out.queue_file("x", f.slice(), true, false, false));
-    CHECK(s.out.progress().left == 0);
-    CHECK(s.out.queue_file({}, f.slice(), true, false, false));
+    CHECK(s.out.queue_file("x", f.slice(), true, false, false));
+    CHECK(s.out.progress().left == 11);
     CHECK_FALSE(s.out.queue("x", false));
     CHECK_FALSE(s.out.queue_file({}, f.slice(0, 1), true, false, false));
     CHECK(s.out.queue_file({}, f.slice(0, 1), true, false, true));
     s.run();
-    CHECK(s.writes.sent == "01234567890");
+    CHECK(s.writes.sent == "x01234567890");
 }
 
 TEST_CASE("a file that has become shorter ends the connection") {

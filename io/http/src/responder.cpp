@@ -38,7 +38,7 @@ bool is_of_stale_file(const std::exception_ptr& error) {
 
 [[gnu::always_inline]] inline void responder::begin_account(const request_head& head) noexcept {
     head_ = &head;
-    accounted_ = false;
+    accounted_ = stays_ = false;
     arrived_ = place_.home.turn_time();
     if (logs())
         (void)on_.peer(); // while it can be asked
@@ -95,9 +95,14 @@ response responder::answer_unrouted() {
     return true;
 }
 
+void responder::keep_head() {
+    if (!std::exchange(stays_, true))
+        on_.keep_head();
+}
+
 /// What handlers and middleware answer, which is in going_; null if that is still to come.
 response* responder::call_all() {
-    on_.keep_head(); // they may have to wait
+    keep_head(); // they may have to wait
     try {
         going_ = router_access::dispatch(*request_, match_);
     } catch (...) {
@@ -124,7 +129,7 @@ bool responder::try_answer() {
 }
 
 task<exchange_end> responder::answer() {
-    on_.keep_head();
+    keep_head();
     std::optional<response> answer;
     if (const auto ready = std::exchange(ready_, nullptr)) {
         answer.emplace(std::move(*ready));

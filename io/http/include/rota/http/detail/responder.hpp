@@ -87,6 +87,7 @@ private:
     [[nodiscard]] bool is_unrouted() const noexcept;
     [[nodiscard]] response answer_unrouted();
     [[nodiscard]] response call(const handler::plain* function);
+    void keep_head();
     [[nodiscard]] response* call_all();
     [[nodiscard]] bool send_at_once(response& answer);
     void add_promised(response& answer) const;
@@ -107,6 +108,7 @@ private:
     time_point answered_;
     bool accounted_ = true; // what was begun; there is nothing at first
     bool routed_ = false;   // match_ is this request's
+    bool stays_ = false;    // the head is where it can
 };
 
 /// As responder::failure_of() once its request is gone: `asked` is its name.
