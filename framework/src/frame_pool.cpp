@@ -19,11 +19,11 @@
 namespace rota::frame_pool {
 namespace {
 
-// With what malloc adds to each they are multiples of 32: 24 bytes, 56, 88, up to 1 KiB.
+// With what malloc adds to each they are multiples of 32: 24 bytes, 56, 88, up to 2 KiB.
 constexpr std::size_t class_bytes = 32;
 constexpr std::size_t least_bytes = 24;
-constexpr std::size_t classes = 32;
-constexpr unsigned kept_per_class = 32; // each may hold a page of the heap that is free otherwise
+constexpr std::size_t classes = 64;
+constexpr unsigned kept_per_class = 64; // each may hold a page of the heap that is free otherwise
 
 struct block {
     block* next;

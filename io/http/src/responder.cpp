@@ -87,12 +87,13 @@ response responder::answer_unrouted() {
 
 /// False if it is too much for that: answer() goes on with it.
 [[gnu::always_inline]] inline bool responder::send_at_once(response& answer) {
-    if (!on_.try_send(answer)) {
-        ready_ = std::make_unique<response>(std::move(answer));
-        return false;
+    if (on_.try_send(answer)) {
+        account(answer);
+        return true;
     }
-    account(answer);
-    return true;
+    kept_ = on_.try_keep(answer);
+    ready_.reset(new pooled_response{std::move(answer)});
+    return kept_;
 }
 
 void responder::keep_head() {
@@ -132,7 +133,7 @@ task<exchange_end> responder::answer() {
     keep_head();
     std::optional<response> answer;
     if (const auto ready = std::exchange(ready_, nullptr)) {
-        answer.emplace(std::move(*ready));
+        answer.emplace(std::move(ready->answer));
     } else if (is_unrouted()) { // CONNECT
         answer.emplace(call(nullptr));
     } else {
@@ -182,6 +183,11 @@ task<exchange_end> responder::answer() {
     }
     if (on_.try_send(*answer)) {
         account(*answer);
+        co_return exchange_end::answered;
+    }
+    if (on_.try_keep(*answer)) {
+        kept_ = true;
+        ready_.reset(new pooled_response{*std::move(answer)});
         co_return exchange_end::answered;
     }
     answer->share_owned(); // so that it can be sent from where it is
@@ -248,8 +254,13 @@ void responder::account(const response& answer, std::optional<std::uint64_t> byt
         log(answer, bytes, took);
 }
 
+void responder::account_kept(std::uint64_t bytes) {
+    kept_ = false;
+    account(ready_->answer, bytes);
+}
+
 void responder::account_unanswered(bool all_ends) noexcept {
-    if (accounted_)
+    if (accounted_ || kept_)
         return;
     const int if_not_ended = on_.broken() ? client_gone_status : 500;
     try {

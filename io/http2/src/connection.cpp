@@ -13,9 +13,6 @@
 namespace rota::http::h2 {
 namespace {
 
-/// Streams that are kept for the next ones.
-constexpr std::size_t spare_max = 32;
-
 request_stream& stream_of(engine_stream* of) noexcept { return *static_cast<request_stream*>(of); }
 
 } // namespace
@@ -65,6 +62,8 @@ task<void> connection::serve(std::string_view begun) {
         engine_.forget(one->id());
         one->close();
         one->end_waits();
+        if (one->keeps_answer())
+            one->end_kept();
     }
     handlers.request_stop();
     co_await handlers.ended();
@@ -176,6 +175,12 @@ bool connection::answer_now(request_stream& one) {
             fail(error_code::internal_error);
         return false;
     }
+    if (one.keeps_answer()) {
+        answered_ = home_.now();
+        note(one); // it may have left meanwhile
+        settle();
+        return true;
+    }
     answered_ = one.answered_at();
     finish(one);
     return true;
@@ -188,7 +193,10 @@ task<void> connection::run(request_stream* one) {
     } catch (...) {
         error = std::current_exception();
     }
-    finish(*one);
+    if (one->keeps_answer())
+        note(*one); // it may have left meanwhile
+    else
+        finish(*one);
     if (error) // nothing can be promised to the other streams any more
         fail(error_code::internal_error);
     flush();
@@ -220,15 +228,7 @@ void connection::wake_reader() noexcept {
 // --- The engine's events ---
 
 engine_stream* connection::on_begin(std::int32_t id) {
-    std::unique_ptr<request_stream> one;
-    if (spare_.empty()) {
-        spare_.reserve(spare_max); // nothing may fail where they come back
-        one = std::make_unique<request_stream>(place_);
-    } else {
-        one = std::move(spare_.back());
-        spare_.pop_back();
-    }
-    one->begin(id);
+    auto one = std::make_unique<request_stream>(place_, id);
     one->place_in_open = open_.size();
     open_.push_back(std::move(one));
     return open_.back().get();
@@ -318,6 +318,8 @@ void connection::settle() {
 }
 
 void connection::settle(request_stream& one) {
+    if (one.keeps_answer() && (one.closed() || one.answered()))
+        one.end_kept();
     if (one.closed()) {
         one.end_waits();
         if (!one.busy())
@@ -351,16 +353,12 @@ void connection::finish(request_stream& one) {
 void connection::release(request_stream& one) {
     one.content().drop_rest(); // of the connection's window
     const std::size_t at = one.place_in_open;
-    std::unique_ptr<request_stream> owned = std::move(open_[at]);
+    const std::unique_ptr<request_stream> gone = std::move(open_[at]);
     if (at + 1 < open_.size()) {
         open_[at] = std::move(open_.back());
         open_[at]->place_in_open = at;
     }
     open_.pop_back();
-    if (spare_.size() < spare_max) {
-        owned->rest();
-        spare_.push_back(std::move(owned));
-    }
     if (!open_.empty())
         return;
     since_ = home_.turn_time();

@@ -111,7 +111,6 @@ private:
 
     // -- streams
     std::vector<std::unique_ptr<request_stream>> open_;
-    std::vector<std::unique_ptr<request_stream>> spare_;
     std::vector<request_stream*> ready_; // their requests have come
     request_stream* noted_ = nullptr;    // something has become of them
     std::optional<fault> fault_;         // what they add up to

@@ -16,8 +16,6 @@ namespace {
 
 /// So many streams that are held back for too long at once are no accident.
 constexpr std::size_t stalls_max = 8;
-/// What further streams would be made of, while there are none.
-constexpr std::chrono::seconds spare_kept{1};
 
 } // namespace
 
@@ -145,7 +143,7 @@ connection::time_point connection::next_look() const noexcept {
         draining_ ? std::min<time_point::duration>(step_, limits_.drain_grace) : step_;
     time_point next = home_.now() + step;
     if (open_.empty())
-        next = since_ + (spare_.empty() ? idle : std::min<time_point::duration>(idle, spare_kept));
+        next = since_ + idle;
     if (watch_.in_header_section())
         next = std::min(next, section_since_ + limits_.header_timeout);
     if (end_at_)
@@ -169,8 +167,6 @@ void connection::look() {
         return;
     }
     const auto idle = idle_max();
-    if (now >= since_ + spare_kept)
-        spare_.clear();
     if (now < since_ + idle)
         return;
     // One that still takes its last answers does not idle.

@@ -27,9 +27,12 @@ struct refusal {
 class request_fields {
 public:
     /// `limits` outlives it.
-    explicit request_fields(const parser_limits& limits) noexcept : limits_(&limits) {}
+    /// `limits` outlive it.
+    explicit request_fields(const parser_limits& limits) noexcept;
+    request_fields(const request_fields&) = delete;
+    request_fields& operator=(const request_fields&) = delete;
+    ~request_fields();
 
-    void reset() noexcept;
     /// The next field.
     void add(std::string_view name, std::string_view value);
     /// After the last one. `more`: content follows, or may.

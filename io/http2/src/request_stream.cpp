@@ -4,7 +4,6 @@
 #include <system_error>
 
 #include <rota/errors.hpp>
-#include <rota/http/detail/kept_text.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/status.hpp>
 
@@ -25,33 +24,12 @@ exchange::delivery reset_before() {
 
 } // namespace
 
-request_stream::request_stream(const stream_place& place) noexcept
-    : place_(place), fields_(place.limits.parser),
+request_stream::request_stream(const stream_place& place, std::int32_t id) noexcept
+    : place_(place), id_(id), fields_(place.limits.parser),
       content_(place.by, place.on, fields_, place.limits, place.home, place.control.content_memory),
       responder_(*this, {place.routes, place.control.hooks, place.home, stop_, place.counters}),
-      room_(place.home) {}
-
-void request_stream::begin(std::int32_t id) noexcept {
-    id_ = id;
+      room_(place.home) {
     content_.begin(id, true);
-    gone_.reset();
-    kept_from_ = 0;
-    drop_external();
-    file_ = nullptr;
-    file_error_ = 0;
-    answer_ = begun_answer_ = nullptr;
-    trailers_ = {};
-    written_ = sent_ = content_sent_ = 0;
-    patience_.reset();
-    drop_until.reset();
-    last_ = has_content_ = end_sent_ = closed_ = busy_ = false;
-}
-
-void request_stream::rest() noexcept {
-    fields_.reset();
-    content_.release();
-    detail::clear_and_trim(kept_);
-    drop_external();
 }
 
 // --- Answering ---
@@ -159,6 +137,18 @@ bool request_stream::try_send(response& answer) {
         return false;
     submit_whole(answer);
     return true;
+}
+
+bool request_stream::try_keep(response& answer) {
+    if (closed_ || !answer.is_whole())
+        return false;
+    submit_whole(answer);
+    return true;
+}
+
+void request_stream::end_kept() {
+    responder_.account_kept(content_sent_);
+    let_go();
 }
 
 task<exchange::delivery> request_stream::send(const response* answer) {

@@ -60,16 +60,18 @@ struct stream_place {
     const std::stop_token& stop; // ends all
 };
 
-/// One request and its answer. Belongs to a connection, which uses it for one stream after another.
-/// Its handler may go on after the stream is closed: then its waits end.
+/// One request and its answer: a stream of a connection, which has it. Its handler may go on after
+/// the stream is closed: then its waits end. It comes from the pool of frames: the memory of the
+/// last one that has gone is the next one's, whatever connection it is of.
 class request_stream final : public engine_stream, private exchange, private body_writer {
 public:
-    explicit request_stream(const stream_place& place) noexcept;
+    request_stream(const stream_place& place, std::int32_t id) noexcept;
 
-    /// For a stream, the first one or another.
-    void begin(std::int32_t id) noexcept;
-    /// Until another: the head is no more, nor is what was kept of the answer.
-    void rest() noexcept;
+    static void* operator new(std::size_t bytes) { return frame_pool::allocate(bytes); }
+    static void operator delete(void* block, std::size_t bytes) noexcept {
+        frame_pool::deallocate(block, bytes);
+    }
+
     [[nodiscard]] std::int32_t id() const noexcept { return id_; }
     [[nodiscard]] request_fields& fields() noexcept { return fields_; }
     [[nodiscard]] stream_content& content() noexcept { return content_; }
@@ -78,8 +80,12 @@ public:
 
     /// The head has come: it is kept until let_go().
     void begin_work() noexcept { busy_ = true; }
-    /// True if it is answered; else answer() has to.
+    /// True if it is answered, or keeps_answer(); else answer() has to.
     [[nodiscard]] bool answer_at_once();
+    /// Its answer leaves as the client has room for it, and no handler is at work.
+    [[nodiscard]] bool keeps_answer() const noexcept { return responder_.has_kept(); }
+    /// It has left, or never will.
+    void end_kept();
     [[nodiscard]] task<void> answer();
     /// Answers without a look at what the request is about.
     void answer_unread(const http_error& why);
@@ -142,6 +148,7 @@ private:
         return fields_.extended_connect();
     }
     [[nodiscard]] bool try_send(response& answer) override;
+    [[nodiscard]] bool try_keep(response& answer) override;
     [[nodiscard]] task<delivery> send(const response* answer) override;
     [[nodiscard]] task<delivery> stream(response* answer) override;
     [[nodiscard]] task<exchange_end> hand_over(response* answer) override;
@@ -182,7 +189,7 @@ private:
     [[nodiscard]] task<exchange_end> serve_taker();
 
     const stream_place place_;
-    std::int32_t id_ = 0;
+    const std::int32_t id_;
     request_fields fields_;
     stream_content content_;
     std::stop_token stop_; // of the handler

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <rota/errors.hpp>
-#include <rota/http/detail/kept_text.hpp>
 #include <rota/http/error.hpp>
 
 namespace rota::http::h2 {
@@ -24,11 +23,6 @@ void stream_content::begin(std::int32_t id, bool more) noexcept {
     waited_ = {};
     ended_ = !more;
     limited_ = lost_ = dropping_ = asked_ = too_late_ = failed_ = widened_ = false;
-}
-
-void stream_content::release() noexcept {
-    detail::clear_and_trim(shown_);
-    detail::clear_and_trim(arrived_);
 }
 
 std::optional<std::uint64_t> stream_content::length() const noexcept {

@@ -62,8 +62,6 @@ public:
     /// Nobody reads it any more: what comes is dropped, up to a bound.
     void drop_rest();
     using body_reader::keep_nothing;
-    /// So much memory as it took for one request is not kept.
-    void release() noexcept;
 
     /// The client has said its last.
     [[nodiscard]] bool ended() const noexcept { return ended_; }

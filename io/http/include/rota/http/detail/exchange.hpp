@@ -56,6 +56,11 @@ public:
     /// streamed, or takes the connection over, is for stream() or hand_over().
     [[nodiscard]] virtual bool try_send(response& answer) = 0;
 
+    /// Takes over an answer that try_send() has refused, to send it as there is room, where no one
+    /// has to wait for that: then the wire has it counted (responder::account_kept()) when it has
+    /// left, or never will. False if send() has to.
+    [[nodiscard]] virtual bool try_keep(response& /*answer*/) { return false; }
+
     struct delivery {
         std::exception_ptr error; // of the producer or what it wrote, or why not all was sent
         bool begun = false;       // something may have left, so no other answer can be given

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <rota/detail/frame_pool.hpp>
 #include <rota/http/detail/exchange.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/hooks.hpp>
@@ -60,6 +61,7 @@ public:
         going_.drop();
         request_.reset();
         ready_.reset();
+        kept_ = false;
     }
 
     // For what a wire answers by itself.
@@ -74,6 +76,10 @@ public:
     /// Counts an answer that has been sent, and tells the hook of it. Of its content so many bytes
     /// were sent, if that is known; else all.
     void account(const response& answer, std::optional<std::uint64_t> bytes = {});
+    /// The same for one that the wire has kept (exchange::try_keep()).
+    void account_kept(std::uint64_t bytes);
+    /// Whether there is one.
+    [[nodiscard]] bool has_kept() const noexcept { return kept_; }
     /// Does so for a request that was begun and has had no answer: 503 if `all_ends`, as its client
     /// would have been told, 499 if that is gone. Nothing if account() was called.
     void account_unanswered(bool all_ends) noexcept;
@@ -102,13 +108,24 @@ private:
     const request_head* head_ = nullptr;
     std::optional<request> request_;
     route_match match_;
-    task<response> going_;            // begun by try_answer(), but it has to wait
-    std::unique_ptr<response> ready_; // made by try_answer(), but too much for it to send
+    task<response> going_; // begun by try_answer(), but it has to wait
+    /// In the memory of frames, which it stands for.
+    struct pooled_response {
+        response answer;
+        static void* operator new(std::size_t bytes) { return frame_pool::allocate(bytes); }
+        static void operator delete(void* block, std::size_t bytes) noexcept {
+            frame_pool::deallocate(block, bytes);
+        }
+    };
+
+    std::unique_ptr<pooled_response>
+        ready_; // made by try_answer(), but too much for it to send, or kept
     time_point arrived_;
     time_point answered_;
     bool accounted_ = true; // what was begun; there is nothing at first
     bool routed_ = false;   // match_ is this request's
     bool stays_ = false;    // the head is where it can
+    bool kept_ = false;     // ready_ is with the wire
 };
 
 /// As responder::failure_of() once its request is gone: `asked` is its name.
