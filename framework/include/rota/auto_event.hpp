@@ -10,10 +10,10 @@
 
 namespace rota {
 
-/// One permit to wait for, for routines what parker is for threads (the references' coWait and
-/// coNotify): notify() lets the one that waits longest through, or, if none waits, the next that
-/// comes. Many notifications before a wait are one.
-/// Thread-safety: any thread; it must outlive what waits.
+/// One permit to wait for: does for routines what parker does for threads (the references' coWait
+/// and coNotify). notify() lets the longest waiter through or, if none waits, the next that comes.
+/// Several notifications before a wait count as one. Thread-safety: any thread; it must outlive its
+/// waiters.
 class auto_event {
 public:
     class [[nodiscard]] awaiter final : public list_awaiter {
@@ -34,7 +34,7 @@ public:
     auto_event(const auto_event&) = delete;
     auto_event& operator=(const auto_event&) = delete;
 
-    /// `co_await e.wait();` takes the permit, and waits for it if need be. Throws
+    /// `co_await e.wait();` takes the permit, waiting for it if need be. Throws
     /// operation_cancelled, having taken none.
     awaiter wait(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};

@@ -10,7 +10,7 @@
 
 namespace rota {
 
-/// What co_await asks directly in a task: has await_ready, await_suspend and await_resume.
+/// What co_await uses directly in a task: has await_ready, await_suspend and await_resume.
 template <class A>
 concept awaiter = requires(A& a, std::coroutine_handle<detail::task_promise<void>> self) {
     { a.await_ready() } -> std::convertible_to<bool>;
@@ -33,14 +33,14 @@ template <class A>
 concept awaitable =
     awaiter<std::remove_reference_t<decltype(detail::awaiter_of(std::declval<A>()))>>;
 
-/// What `co_await` of it gives.
+/// The type that `co_await` of an A gives.
 template <awaitable A>
 using await_result_t =
     decltype(std::declval<decltype(detail::awaiter_of(std::declval<A>()))>().await_resume());
 
 namespace detail {
 
-/// What calling it without arguments starts: an awaitable, or a value at once.
+/// A function without parameters, the call of which gives an awaitable, or a value at once.
 template <class F>
 concept starter = !awaitable<F> && std::invocable<F&>;
 
@@ -60,19 +60,20 @@ auto body_result() {
 
 /// What a routine, a child, or a branch can be made of: an awaitable, or a function without
 /// parameters, which is kept as long as what it returns is awaited. Such a function is a coroutine
-/// (a lambda, too, with captures: `[&log]() -> task<void> {...}`), returns an awaitable, or is an
-/// ordinary function that does all it does in one go.
+/// (also a lambda with captures: `[&log]() -> task<void> {...}`), returns an awaitable, or is a
+/// function that returns without waiting.
 template <class A>
 concept task_body = awaitable<std::decay_t<A>> || detail::starter<std::decay_t<A>>;
 
-/// What it comes to. Not constrained itself: compilers that look at a function's result before its
-/// constraints (Clang) would name this where `task_body` is what the reader needs to know.
+/// The type that awaiting `body` gives. Unconstrained on purpose: Clang looks at a return type
+/// before the constraints and would report this one instead of `task_body`.
 template <class A>
 using body_result_t = typename decltype(detail::body_result<std::decay_t<A>>())::type;
 
 namespace detail {
 
-/// Awaits `body`, which lives here meanwhile. Result is what it comes to, or void to drop that.
+/// Awaits `body`, which lives here meanwhile. Result is the type of its result, or void to drop
+/// that.
 template <class Result, class A>
 task<Result> await_kept(A body) {
     if constexpr (awaitable<A> && std::is_void_v<Result>) {
@@ -94,7 +95,7 @@ task<Result> await_kept(A body) {
     }
 }
 
-/// Says in words what cannot be; true where it can.
+/// Fails to compile, with a readable message, for what cannot be awaited; returns true otherwise.
 template <class A>
 consteval bool check_body() {
     using body = std::decay_t<A>;
@@ -115,11 +116,11 @@ consteval bool check_body() {
 
 } // namespace detail
 
-/// A task that comes to what `body` does, and keeps it meanwhile; a task is that itself. All that
-/// runs something takes its argument through this: with_timeout, when_all, when_any, under,
-/// task_group::spawn, executor::spawn. Throws std::bad_alloc, having begun nothing, and
-/// std::invalid_argument for a task that is empty or was awaited. A function that returns such a
-/// task fails: what this gives throws std::logic_error when it is awaited.
+/// Returns a task that owns `body`, awaits it and returns its result. A task is returned as it is.
+/// Everything that runs something takes its argument through this: with_timeout, when_all,
+/// when_any, under, task_group::spawn, executor::spawn. Throws std::bad_alloc, having begun
+/// nothing, and std::invalid_argument for a task that is empty or was awaited. If a function
+/// returns such a task, awaiting the result of as_task() throws std::logic_error.
 ///
 /// Pass what is to be awaited, not a name of it: `as_task(c.pop())`, `as_task(std::move(t))`. A
 /// function may be named; it is copied.
@@ -137,7 +138,7 @@ template <task_body A>
 
 namespace detail {
 
-/// As as_task(), and drops what it comes to.
+/// Does what as_task() does, but drops the result.
 template <task_body A>
 [[nodiscard]] task<void> as_void_task(A&& body) {
     using kept = std::decay_t<A>;

@@ -17,13 +17,13 @@ namespace rota {
 
 class routine_registry;
 
-/// A condition that routines wait for (the references' Blocker). After a change of what
-/// is_blocked() looks at, call executor::unblocked().
+/// A condition that routines wait for (the references' Blocker). Call executor::unblocked() after a
+/// change of what is_blocked() looks at.
 class blocker {
 public:
-    /// True while what waits has to go on waiting. Called under the lock of the blocker's shard
-    /// of the map, so it must be short, must not throw and must not come back to the map; any
-    /// thread.
+    /// Returns true while its waiters have to go on waiting. Called on any thread, under the lock
+    /// of the blocker's shard of the map, so it must be short, must not throw and must not call the
+    /// map.
     [[nodiscard]] virtual bool is_blocked() const noexcept = 0;
 
 protected:
@@ -32,11 +32,11 @@ protected:
 
 /// The routines that wait for one thing at one place; at least one.
 struct blocked_group {
-    /// Longest first. All have the same `on`, `what`, `function`, `file` and `line`.
+    /// Longest waiting first. All have the same `on`, `what`, `function`, `file` and `line`.
     std::vector<blocked_routine> waiters;
 };
 
-/// The map of blocked tasks: for each thing that is waited for the routines that wait for it.
+/// The map of blocked tasks: for each thing that is waited for, the routines that wait for it.
 ///
 /// A channel, a lock, a timer or a connection wakes its own waiters; groups() shows them all the
 /// same. A condition that is none of these is a blocker: its waiters are kept here, first come
@@ -44,27 +44,27 @@ struct blocked_group {
 ///
 /// Check-and-park is one step against unblocked(): both hold the lock of the blocker's shard, so no
 /// wake-up falls between a waiter's look at is_blocked() and its entry in the map. A woken waiter
-/// looks again, because another may have been quicker, and parks again if need be. An entry goes
-/// with its last waiter. Any thread.
+/// looks again, because another may have been quicker, and parks again if need be. An entry is
+/// removed with its last waiter. Any thread.
 class blocked_tasks {
 public:
-    /// `all` are the routines that groups() tells of; it outlives the map.
+    /// `all` holds the routines that groups() reports; it outlives the map.
     explicit blocked_tasks(const routine_registry& all) noexcept : registry_(all) {}
 
-    /// Waits until `b` is not blocked at the moment of looking. `b` must outlive the wait.
-    /// Throws operation_cancelled when the routine's stop token is requested.
+    /// Waits until `b` is found not to be blocked. `b` must outlive the wait. Throws
+    /// operation_cancelled when the routine's stop token is requested.
     task<void> wait(blocker& b, std::source_location where = std::source_location::current());
 
     /// Wakes every waiter of `b`, unless it is still blocked.
     void unblocked(blocker& b) noexcept;
 
-    /// Every routine that is blocked now, by what it waits for; those with the most waiters first.
-    /// A copy: they go on meanwhile. Throws std::bad_alloc.
+    /// Returns every routine that is blocked now, grouped by what it waits for, the largest groups
+    /// first. A copy: the routines go on meanwhile. Throws std::bad_alloc.
     [[nodiscard]] std::vector<blocked_group> groups() const;
 
-    /// How many blockers have waiters in wait().
+    /// Returns how many blockers have waiters in wait().
     [[nodiscard]] std::size_t size() const;
-    /// How many routines wait for `b`.
+    /// Returns how many routines wait for `b`.
     [[nodiscard]] std::size_t waiting(const blocker& b) const;
 
 private:

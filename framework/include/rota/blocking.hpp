@@ -18,7 +18,7 @@
 namespace rota {
 namespace detail {
 
-/// Waits for a thread of the pool to have done `work`, and then for the worker.
+/// Waits until a thread of the pool has done `work`, and then for the worker.
 class blocking_wait final : public owner_wait, private blocking_pool::job {
 public:
     using function = void (*)(void* work) noexcept;
@@ -37,7 +37,7 @@ public:
     void await_resume() { owner_wait::finish(); }
 
 private:
-    /// Comes back to the worker.
+    /// Returns to the worker.
     struct done_node : rota::runnable {
         explicit done_node(blocking_wait& w) noexcept : rota::runnable(&run), wait(w) {}
         static void run(rota::runnable& self) noexcept {
@@ -56,7 +56,7 @@ private:
     done_node done_;
 };
 
-/// The work, and what comes of it.
+/// The work and its outcome.
 template <class Work, class Result>
 struct blocking_call {
     Work work;
@@ -84,15 +84,15 @@ struct blocking_call {
 ///     auto read = [&path] { return read_file(path); };
 ///     std::string text = co_await rota::blocking(std::ref(read));
 ///
-/// A lambda without captures, or with captures that need no destructor, may stand in the call
-/// itself; GCC 12 would destroy others twice, so it is told to refuse them.
+/// A lambda without captures, or with captures that need no destructor, may be written in the call.
+/// Others must be named: GCC 12 would destroy them twice, and the call does not compile.
 ///
-/// The threads are bounded (runtime_options::blocking_threads); with all of them at work it waits
-/// its turn, first come first served. Stop: what has not begun does not begin, and
-/// operation_cancelled is thrown; what has begun is awaited, and its result stands. `work` runs on
-/// another thread than the coroutine: it captures by value, or refers to what the coroutine leaves
-/// alone meanwhile, while it is suspended here. With an executor that has no threads
-/// (inline_scheduler) it runs here and now. Throws std::system_error if there is no thread and none
+/// The number of threads is bounded (runtime_options::blocking_threads); while all are at work,
+/// calls wait their turn, first come first served. Stop: work that has not begun does not begin,
+/// and operation_cancelled is thrown; work that has begun is awaited, and its result stands. `work`
+/// runs on another thread than the coroutine: it captures by value, or refers to what the coroutine
+/// leaves alone while it is suspended here. With an executor that has no threads (inline_scheduler)
+/// it runs on the calling thread at once. Throws std::system_error if there is no thread and none
 /// can be started.
 template <class Work>
 [[nodiscard]] task<std::invoke_result_t<Work>>

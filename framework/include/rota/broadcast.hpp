@@ -17,22 +17,22 @@
 
 namespace rota {
 
-/// What becomes of a receiver that does not keep up.
+/// What happens to a receiver that does not keep up.
 enum class lag_policy {
-    skip, ///< it misses what is gone, and goes on with the oldest that is there
+    skip, ///< it misses what is gone, and goes on with the oldest value still kept
     end,  ///< it gets nothing more
 };
 
 /// Sends every value to all receivers: each gets, in order, those sent after it was made.
 ///
 /// The last `capacity` values are kept, once, whatever the number of receivers; send() never waits.
-/// A receiver that is further behind has lagged, which its policy deals with; the others notice
+/// A receiver that falls further behind has lagged, and its policy applies; the others notice
 /// nothing. close() ends it: receivers take what is left and then get nothing. A wait that is
 /// cancelled has taken nothing.
 ///
-/// T is copied to each receiver under a lock, so copying must not throw: what is large, or
-/// allocates, is shared (std::shared_ptr<const X>, io::shared_bytes). Thread-safety: any thread; it
-/// must outlive its receivers.
+/// T is copied to each receiver under a lock, so copying must not throw: share what is large or
+/// allocates (std::shared_ptr<const X>, io::shared_bytes). Thread-safety: any thread; it must
+/// outlive its receivers.
 template <class T>
 class broadcast {
     static_assert(std::is_nothrow_copy_constructible_v<T> && std::is_nothrow_swappable_v<T> &&
@@ -55,7 +55,7 @@ public:
     ~broadcast() { ROTA_CHECK(receivers_ == 0, "a broadcast outlives its receivers"); }
 #endif
 
-    /// Sends `value` to those that receive now, and returns their number. Closed: returns 0, and
+    /// Sends `value` to the present receivers, and returns their number. Once closed, returns 0 and
     /// does nothing.
     std::size_t send(T value) {
         std::optional<T> last(std::in_place,
@@ -75,7 +75,7 @@ public:
         return count;
     }
 
-    /// Refuses further values and wakes all that wait. Idempotent.
+    /// Refuses further values and wakes all waiters. Idempotent.
     void close() noexcept {
         waiter* waiting = nullptr;
         {
@@ -100,7 +100,7 @@ private:
     wait_list waiting_;
 };
 
-/// One that receives; for one routine at a time.
+/// One receiver; for one routine at a time.
 template <class T>
 class broadcast<T>::receiver {
 public:
@@ -117,13 +117,14 @@ public:
         --from_.receivers_;
     }
 
-    /// `co_await r.next()`: waits for the next value; nothing once the broadcast is closed and this
-    /// has taken all, or once it has lagged with lag_policy::end. Throws operation_cancelled.
+    /// `co_await r.next()` waits for the next value; gives nothing once the broadcast is closed and
+    /// all has been taken, or once this has lagged with lag_policy::end. Throws
+    /// operation_cancelled.
     next_awaiter next(std::source_location where = std::source_location::current()) {
         return next_awaiter(*this, where);
     }
 
-    /// How many values it has missed because it lagged.
+    /// Returns how many values this has missed by lagging.
     [[nodiscard]] std::uint64_t missed() const {
         const std::lock_guard guard(from_.lock_);
         return missed_;

@@ -16,7 +16,7 @@
 namespace rota {
 namespace detail {
 
-/// First in, first out, in one piece of memory for `capacity` values.
+/// A FIFO in one piece of memory for `capacity` values.
 template <class T>
 class ring {
 public:
@@ -59,8 +59,8 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Whether the compiler destroys a T twice that is made within an awaited expression, without a
-/// warning: GCC 12 does, if it is an aggregate and there is something to be destroyed.
+/// Whether the compiler destroys twice a T that is made within an awaited expression, without a
+/// warning: GCC 12 does so if it is an aggregate that needs a destructor.
 template <class T>
 inline constexpr bool destroyed_twice =
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
@@ -74,12 +74,12 @@ inline constexpr bool destroyed_twice =
 /// A bounded queue between any number of producers and consumers (the references' CoQueue).
 ///
 /// Values leave in the order in which they came, and each side is served first come first served: a
-/// value goes straight to the consumer that waits longest, a free place to the producer that does,
-/// so none overtakes. close() ends it: producers are refused from then on, consumers take what is
-/// left and then get nothing. A wait that is cancelled has taken and given nothing.
+/// value goes straight to the longest waiting consumer, a free place to the longest waiting
+/// producer, so none overtakes. close() ends it: producers are refused from then on, consumers take
+/// what is left and then get nothing. A wait that is cancelled has taken and given nothing.
 ///
 /// Capacity 0 is a rendezvous: push() waits until a consumer takes the value. Thread-safety: any
-/// thread; it must outlive what waits. T moves without throwing.
+/// thread; it must outlive its waiters. T moves without throwing.
 template <class T>
 class channel {
     static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
@@ -93,17 +93,17 @@ public:
     channel(const channel&) = delete;
     channel& operator=(const channel&) = delete;
 
-    /// `co_await c.push(value)`: waits for a place. True; or false if the channel is or gets
-    /// closed: the value is then dropped, as it is when the wait is cancelled
+    /// `co_await c.push(value)` waits for a place. Gives true, or false if the channel is or gets
+    /// closed; the value is then dropped, as it is when the wait is cancelled
     /// (operation_cancelled).
     template <class = void>
     requires(!detail::destroyed_twice<T>) push_awaiter
         push(T value, std::source_location where = std::source_location::current()) {
         return push_awaiter(*this, where, std::move(value));
     }
-    /// The same, for a T that GCC 12 would destroy twice if it were made within the co_await
-    /// (`push(job{1, text})`): an aggregate with members that need a destructor. So it takes what
-    /// has a name, and copies it; emplace() takes the parts, or a whole to be moved.
+    /// Does the same for a T that GCC 12 would destroy twice if it were made within the co_await
+    /// (`push(job{1, text})`): an aggregate with members that need a destructor. So it takes only a
+    /// named value, and copies it; emplace() takes the parts, or a whole value to be moved.
     template <class U>
     requires(detail::destroyed_twice<T>&& std::same_as<std::remove_cvref_t<U>, T>) push_awaiter
         push(U&& value, std::source_location where = std::source_location::current()) {
@@ -112,20 +112,21 @@ public:
                       "emplace(its parts...), or emplace(std::move(it))");
         return push_awaiter(*this, where, value);
     }
-    /// As push() of a T that is made of `parts`: `co_await jobs.emplace(id, std::move(text))`.
-    /// It is made at once, and where the wait can be seen (blocked()) this header is named.
+    /// Does what push() does, with a T made of `parts`: `co_await jobs.emplace(id,
+    /// std::move(text))`. Makes the value at once. blocked() shows this header as the place of the
+    /// wait.
     template <class... Parts>
     requires std::constructible_from<T, Parts...> push_awaiter emplace(Parts&&... parts) {
         return push_awaiter(*this, std::source_location::current(), std::forward<Parts>(parts)...);
     }
-    /// `co_await c.pop()`: waits for a value; nothing once the channel is closed and empty. Throws
-    /// operation_cancelled.
+    /// `co_await c.pop()` waits for a value; gives nothing once the channel is closed and empty.
+    /// Throws operation_cancelled.
     pop_awaiter pop(std::source_location where = std::source_location::current()) {
         return pop_awaiter(*this, where);
     }
 
-    /// Pushes without waiting: false if that cannot be or the channel is closed; `value` is then
-    /// left as it was.
+    /// Pushes without waiting. Returns false if that is not possible or the channel is closed, and
+    /// leaves `value` as it was.
     [[nodiscard]] bool try_push(T&& value) {
         waiter* other = nullptr;
         bool pushed = false;
@@ -140,7 +141,7 @@ public:
         return try_push(T(value));
     }
 
-    /// Pops without waiting; nothing if there is no value.
+    /// Pops without waiting. Returns nothing if there is no value.
     [[nodiscard]] std::optional<T> try_pop() {
         std::optional<T> result;
         waiter* other = nullptr;
@@ -152,7 +153,7 @@ public:
         return result;
     }
 
-    /// Refuses new values and wakes all that wait. Idempotent.
+    /// Refuses new values and wakes all waiters. Idempotent.
     void close() noexcept {
         waiter* producers = nullptr;
         waiter* consumers = nullptr;
@@ -170,7 +171,7 @@ public:
         const std::lock_guard guard(lock_);
         return closed_;
     }
-    /// How many values are there to be taken.
+    /// Returns how many values can be taken.
     [[nodiscard]] std::size_t size() const {
         const std::lock_guard guard(lock_);
         return values_.size();
@@ -178,7 +179,7 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return values_.capacity(); }
 
 private:
-    /// Moves `value` to the consumer that waits longest (`other`: to be woken), or to a free place.
+    /// Moves `value` to the longest waiting consumer (`other`: to be woken), or to a free place.
     bool give(T& value, waiter*& other) noexcept {
         if (waiter* const consumer = consumers_.pop_front(); consumer != nullptr) {
             pop_awaiter::of(*consumer).result_.emplace(std::move(value));
@@ -192,8 +193,8 @@ private:
         return true;
     }
 
-    /// Takes the oldest value, and moves that of the producer which waits longest up (`other`: to
-    /// be woken).
+    /// Takes the oldest value, and moves up that of the longest waiting producer (`other`: to be
+    /// woken).
     bool take(std::optional<T>& result, waiter*& other) noexcept {
         if (values_.size() != 0) {
             result.emplace(values_.pop());

@@ -2,7 +2,7 @@
 
 #include <source_location>
 
-/// Checks of what the code relies on: they name what was violated, where, and end the process
+/// Checks what the code relies on: names what was violated and where, and ends the process
 /// (abort(3)). A failed check is a fault of the program, never of its input.
 ///
 /// ROTA_CHECK(condition, "what holds") is for debug builds, tests, sanitizers, fuzzing and the

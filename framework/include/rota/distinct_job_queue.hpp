@@ -55,7 +55,7 @@ public:
         : store_(std::move(store)), taken_(taken) {}
     job_lease(job_lease&& other) noexcept
         : store_(std::move(other.store_)), taken_(std::exchange(other.taken_, {})) {}
-    /// Puts back what it had.
+    /// Puts back the jobs that this had.
     job_lease& operator=(job_lease&& other) noexcept {
         job_lease taken(std::move(other)); // and goes with what was here
         std::swap(store_, taken.store_);
@@ -66,24 +66,24 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return taken_.count; }
     [[nodiscard]] bool empty() const noexcept { return taken_.count == 0; }
-    /// The oldest; not of an empty lease.
+    /// Returns the oldest job. The lease must not be empty.
     [[nodiscard]] job& front() const noexcept { return *taken_.first; }
     [[nodiscard]] iterator begin() const noexcept { return iterator(taken_.first); }
     [[nodiscard]] iterator end() const noexcept { return iterator(); }
 
-    /// They are done. The lease is empty then.
+    /// Removes the jobs from the queue as done, and leaves the lease empty.
     void commit() noexcept {
         if (!empty()) {
             store_->commit(std::exchange(taken_, {}));
         }
     }
-    /// They have failed, and are queued again. The lease is empty then.
+    /// Queues the jobs again, each at its place, and leaves the lease empty.
     void put_back() noexcept {
         if (!empty()) {
             store_->put_back(std::exchange(taken_, {}));
         }
     }
-    /// Makes a lease of its own of the oldest job, which leaves this one. Not of an empty lease.
+    /// Moves the oldest job into a lease of its own and returns that. The lease must not be empty.
     job_lease split_front() noexcept {
         typename Store::chain one{.first = taken_.first, .count = 1};
         taken_.first = Store::unlink(*one.first);
@@ -130,14 +130,14 @@ public:
         : store_(std::make_shared<store>(options)) {}
     distinct_job_queue(const distinct_job_queue&) = delete;
     distinct_job_queue& operator=(const distinct_job_queue&) = delete;
-    /// Closes it.
+    /// Closes the queue.
     ~distinct_job_queue() { close(); }
 
-    /// Adds a job at the end: true, or false if it is refused (see add_outcome).
+    /// Adds a job at the end. Returns true, or false if it is refused (see add_outcome).
     bool add(Key key, Payload payload = {}) {
         return insert(std::move(key), std::move(payload)).outcome == add_outcome::added;
     }
-    /// As add(), and tells more: what became of it, and the status of the new job or, if it is a
+    /// Does what add() does, but returns the outcome, and the status of the new job or, for a
     /// duplicate, of the one that is there.
     add_result insert(Key key, Payload payload = {}) {
         std::vector<std::unique_ptr<job>> incoming;
@@ -146,8 +146,8 @@ public:
         store_->add(incoming, [&](const add_result& told) { result = told; });
         return result;
     }
-    /// Adds many at once; returns those that were refused, in the order given. A consumer that
-    /// waits is served when all have been added.
+    /// Adds many at once; returns those that were refused, in the order given. Waiting consumers
+    /// are served once all have been added.
     std::vector<Key> add_all(std::vector<Key> keys) requires std::default_initializable<Payload> {
         std::vector<std::unique_ptr<job>> incoming;
         incoming.reserve(keys.size());
@@ -164,9 +164,9 @@ public:
         return rejected;
     }
 
-    /// `auto jobs = co_await queue.take_up_to(n);` takes what is queued, `max` (at least 1) at
-    /// most; waits until there is at least one, never for more. Empty only if the queue is closed
-    /// and nothing is queued. Throws operation_cancelled, having taken none.
+    /// `auto jobs = co_await queue.take_up_to(n);` takes up to `max` (at least 1) of the queued
+    /// jobs; waits until there is at least one, never for more. The lease is empty only if the
+    /// queue is closed and nothing is queued. Throws operation_cancelled, having taken none.
     take_awaiter take_up_to(std::size_t max,
                             std::source_location where = std::source_location::current()) {
         if (max == 0) {
@@ -174,14 +174,14 @@ public:
         }
         return take_awaiter(store_, max, where);
     }
-    /// As take_up_to() without waiting: empty if nothing is queued.
+    /// Does what take_up_to() does without waiting: returns an empty lease if nothing is queued.
     lease try_take_up_to(std::size_t max) { return lease(store_, store_->try_take(max)); }
 
-    /// Takes up to `max` jobs and runs `work(lease&)`, a coroutine, with them: they are removed if
-    /// it succeeds, and put back if it fails: by an exception, which goes on, by cancellation, or
-    /// by the result `false` or a std::expected without a value. What `work` commits or puts back
-    /// itself counts. Returns the result (std::monostate for void); nothing if the queue is closed
-    /// and empty.
+    /// Takes up to `max` jobs and runs `work(lease&)`, a coroutine, with them. They are removed if
+    /// it succeeds, and put back if it fails: by an exception, which is rethrown, by cancellation,
+    /// or by the result `false` or a std::expected without a value. Jobs that `work` commits or
+    /// puts back itself stay so. Returns the result (std::monostate for void); nothing if the queue
+    /// is closed and empty.
     template <class Work>
     auto with_taken(std::size_t max, Work work,
                     std::source_location where = std::source_location::current())
@@ -209,21 +209,21 @@ public:
         }
     }
 
-    /// Refuses new jobs, and lets consumers take what is left and then go. Idempotent.
+    /// Refuses new jobs; consumers take what is left and then get nothing. Idempotent.
     void close() noexcept { store_->close(); }
 
-    /// The keys that are queued, `limit` at most, in the order in which they will be taken.
+    /// Returns the keys that are queued, at most `limit`, in the order in which they will be taken.
     [[nodiscard]] std::vector<Key>
     queued(std::size_t limit = std::numeric_limits<std::size_t>::max()) const {
         return keys(false, limit);
     }
-    /// The keys that are in progress, `limit` at most, in the order of adding.
+    /// Returns the keys that are in progress, at most `limit`, in the order of adding.
     [[nodiscard]] std::vector<Key>
     in_progress(std::size_t limit = std::numeric_limits<std::size_t>::max()) const {
         return keys(true, limit);
     }
     /// Calls `visit(const job&, const job_status&)` in the order of adding until it returns false.
-    /// Under the lock, so it must be quick and must not come back to the queue; not for a job's
+    /// Runs under the lock, so `visit` must be quick and must not call the queue, nor read a job's
     /// payload, which may belong to a lease.
     template <class Visit>
     void visit(Visit&& visit) const {

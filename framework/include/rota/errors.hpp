@@ -12,7 +12,7 @@ struct operation_cancelled : std::exception {
     [[nodiscard]] const char* what() const noexcept override { return "operation cancelled"; }
 };
 
-/// Thrown by with_timeout() and by operations that take a deadline when the time is up first; its
+/// Thrown by with_timeout() and by operations that take a deadline when the time is up first. Its
 /// code is std::errc::timed_out.
 struct timed_out : std::system_error {
     timed_out() : std::system_error(std::make_error_code(std::errc::timed_out)) {}

@@ -9,8 +9,8 @@
 
 namespace rota {
 
-/// A flag to wait for, reset by hand: set() lets all through until reset().
-/// Thread-safety: any thread; it must outlive what waits.
+/// A flag to wait for, reset by hand: set() lets all through until reset(). Thread-safety: any
+/// thread; it must outlive its waiters.
 class event {
 public:
     class [[nodiscard]] awaiter final : public list_awaiter {
@@ -31,12 +31,12 @@ public:
     event(const event&) = delete;
     event& operator=(const event&) = delete;
 
-    /// `co_await e.wait();` until set() is called, if it is not set. What set() has woken
-    /// goes on even if reset() follows. Throws operation_cancelled.
+    /// `co_await e.wait();` waits until the event is set. What set() has woken goes on even if
+    /// reset() follows. Throws operation_cancelled.
     awaiter wait(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
-    /// Sets it and wakes all that wait.
+    /// Sets it and wakes all waiters.
     void set() noexcept;
     void reset() noexcept;
     [[nodiscard]] bool is_set() const;

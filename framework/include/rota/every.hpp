@@ -20,7 +20,7 @@
 namespace rota {
 namespace detail {
 
-/// The first of `last` + n * `period`, n > 0, that is not over.
+/// Returns the first of `last` + n * `period`, n > 0, that is not over.
 inline std::chrono::steady_clock::time_point
 next_tick(std::chrono::steady_clock::time_point last, std::chrono::steady_clock::duration period,
           std::chrono::steady_clock::time_point now) noexcept {
@@ -35,16 +35,16 @@ next_tick(std::chrono::steady_clock::time_point last, std::chrono::steady_clock:
 } // namespace detail
 
 /// Calls `function` once every `period`, first when that has passed, until it is stopped:
-/// `server.attach(every(1s, [&] { counts.publish(); }))`. It is an ordinary function or a
+/// `server.attach(every(1s, [&] { counts.publish(); }))`. `function` is an ordinary function or a
 /// coroutine; a lambda may capture.
 ///
 /// The calls are at `period`, 2 * `period`, ... from the beginning, whatever each of them takes, so
 /// nothing drifts; one at a time: those that fall due while a call is still running are skipped. A
-/// stop request ends it, with operation_cancelled: at once while it waits, or when the call that is
-/// under way has ended, which is stopped, too. An exception of a call does not end it, since the
-/// next one may do better: the executor's error handler is told (by default that is logged), and it
-/// goes on. So it does when there is no memory for a call. Throws std::invalid_argument for a
-/// period of less than a millisecond, the tick of the timers.
+/// stop request ends it, with operation_cancelled: at once while it waits, else after the call
+/// under way, whose stop is requested as well. An exception of a call, or a lack of memory for one,
+/// does not end it, since the next call may do better: it is passed to the executor's error handler
+/// (by default that logs it). Throws std::invalid_argument for a period of less than a millisecond,
+/// the tick of the timers.
 template <detail::starter F>
 [[nodiscard]] task<void> every(time_span period, F function,
                                std::source_location where = std::source_location::current()) {

@@ -28,11 +28,11 @@ struct spawn_options {
     std::string name{};
     worker* on = nullptr; ///< null: the least loaded worker
     bool report_errors =
-        true; ///< tell the executor's error handler of an exception that ends the routine
+        true; ///< pass an exception that ends the routine to the executor's error handler
 };
 
 /// A place on a worker for one routine: while it is held the worker does not go away. Move-only.
-/// Not held longer than the executor lives.
+/// Must not outlive the executor.
 class assignment {
 public:
     /// Throws std::logic_error if `w` has ended: it was drained, or the runtime stopped.
@@ -63,19 +63,19 @@ public:
         return ids_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
     void add(routine& r);
-    /// Takes `r` out; wakes wait_empty() if it was the last.
+    /// Removes `r`; wakes wait_empty() if it was the last.
     void remove(routine& r) noexcept;
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] std::vector<blocked_routine> blocked() const;
     [[nodiscard]] std::size_t blocked_count() const;
-    /// The routine at `step`, blocked or not, with the wait that it came to last, `what` empty if
-    /// none; with id 0 if no routine is there. `step` is only compared, and need not exist.
+    /// Returns the routine at `step`, blocked or not, with its last wait, `what` empty if it has
+    /// had none; with id 0 if no routine is there. `step` is only compared, and need not exist.
     [[nodiscard]] blocked_routine describe(const runnable* step) const;
     /// Asks all routines to stop, and each that is added later.
     void request_stop_all();
     /// Blocks the calling thread until no routine is left.
     void wait_empty();
-    /// As wait_empty() with a time limit: false if it passed first.
+    /// Does what wait_empty() does, for at most `limit`: returns false if that passed first.
     bool wait_empty_for(std::chrono::nanoseconds limit);
 
 private:
@@ -92,8 +92,8 @@ private:
 
 namespace detail {
 
-/// All registries, linked, for a debugger that has nothing to begin with (tools/gdb/rota.py). The
-/// program itself does not look here.
+/// All registries, linked, for a debugger that has nothing else to start from (tools/gdb/rota.py).
+/// The program itself does not use this.
 extern routine_registry* first_registry;
 
 } // namespace detail
@@ -102,9 +102,9 @@ extern routine_registry* first_registry;
 /// inline_scheduler.
 class executor {
 public:
-    /// Told of each exception that ends a routine spawned with report_errors; operation_cancelled
-    /// is not an error. Told, too, of one that every() goes on after: routine::error() is null
-    /// then. Runs on the routine's worker, must not throw.
+    /// Called with each exception that ends a routine spawned with report_errors;
+    /// operation_cancelled is not an error. Called, too, with those that every() goes on after:
+    /// routine::error() is null then. Runs on the routine's worker; must not throw.
     using error_handler = std::function<void(const routine&, std::exception_ptr)>;
 
     executor(const executor&) = delete;
@@ -114,35 +114,37 @@ public:
     /// function is kept until the routine has ended, so a lambda may capture; what it refers to has
     /// to live as long. The body's result is dropped. The routine is ready at once, and runs when
     /// its worker gets to it. Throws std::invalid_argument for a task that is empty or was awaited,
-    /// std::logic_error where a runtime that stops takes no more (see runtime::stop()). Any thread.
+    /// std::logic_error where a stopping runtime takes no more routines (see runtime::stop()). Any
+    /// thread.
     template <task_body A>
     routine_ptr spawn(A&& body, spawn_options options = {}) {
         return spawn_task(detail::as_void_task(std::forward<A>(body)), std::move(options));
     }
-    /// As spawn(), in a place that assign() gave.
+    /// Does what spawn() does, in a place that assign() gave.
     template <task_body A>
     routine_ptr spawn(A&& body, assignment place, spawn_options options = {}) {
         return spawn_task(detail::as_void_task(std::forward<A>(body)), std::move(place),
                           std::move(options));
     }
-    /// As spawn() for a routine of another kind, made for the worker of `place`.
+    /// Does what spawn() does for a routine of another kind, made for the worker of `place`.
     routine_ptr start(routine_ptr r, assignment place);
 
-    /// Every blocked routine: what it waits for, where, since when. Any thread.
+    /// Returns every blocked routine: what it waits for, where, since when. Any thread.
     [[nodiscard]] std::vector<blocked_routine> blocked() const { return registry_.blocked(); }
-    /// How many of them there are. Any thread.
+    /// Returns how many routines are blocked. Any thread.
     [[nodiscard]] std::size_t blocked_count() const { return registry_.blocked_count(); }
-    /// How many routines have not stopped. Any thread.
+    /// Returns how many routines have not stopped. Any thread.
     [[nodiscard]] std::size_t routine_count() const { return registry_.size(); }
-    /// The same by what they wait for, and the way to wait for a blocker. Any thread.
+    /// Returns the map of blocked routines by what they wait for, by which one waits for a blocker.
+    /// Any thread.
     [[nodiscard]] blocked_tasks& blocked_map() noexcept { return blocked_tasks_; }
     /// Tells the executor that `b` is probably not blocked any more: its waiters look again. Any
     /// thread.
     void unblocked(blocker& b) noexcept { blocked_tasks_.unblocked(b); }
 
-    /// A place on the worker that the least-loaded scheduler picks now. Any thread.
+    /// Returns a place on the worker that the least-loaded scheduler picks now. Any thread.
     [[nodiscard]] virtual assignment assign() = 0;
-    /// The threads of blocking(); null: it runs on the spot. Any thread.
+    /// Returns the threads of blocking(), or null if it runs on the calling thread. Any thread.
     [[nodiscard]] virtual blocking_pool* blocking_threads() noexcept { return nullptr; }
 
     [[nodiscard]] routine_registry& registry() noexcept { return registry_; }
@@ -152,7 +154,7 @@ protected:
     explicit executor(error_handler on_error);
     virtual ~executor() = default;
 
-    /// Throws std::logic_error if it takes no new routine from the calling thread.
+    /// Throws std::logic_error if no new routine is taken from the calling thread.
     virtual void check_open() const {}
 
     routine_registry registry_;
@@ -178,7 +180,7 @@ struct outcome<void> {
     std::exception_ptr error;
 };
 
-/// Runs `body` and keeps how it ended in `*out`, a pointer of some kind to an outcome<T>.
+/// Runs `body` and stores its outcome in `*out`, a pointer of some kind to an outcome<T>.
 template <class T, class Out>
 task<void> capture(task<T> body, Out out) {
     try {
