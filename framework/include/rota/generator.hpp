@@ -22,7 +22,7 @@ class generator;
 
 namespace detail {
 
-/// What travels from the caller to the body: the value sent since the last co_yield, if any.
+/// Carries from the caller to the body the value sent since the last co_yield, if any.
 template <class Send>
 class generator_inlet {
 public:
@@ -50,7 +50,7 @@ public:
     std::suspend_always yielded() const noexcept { return {}; }
 };
 
-/// What the body has said at its end.
+/// Holds what the body returned at its end.
 template <class Return>
 class generator_result {
 public:
@@ -85,7 +85,7 @@ public:
         value_.emplace(std::forward<U>(value));
         return this->yielded();
     }
-    /// A generator is not run by a worker, so there is nothing it could wait for.
+    /// Deleted: a generator is not run by a worker, so there is nothing it could wait for.
     template <class T>
     void await_transform(T&&) = delete;
 
@@ -133,7 +133,7 @@ private:
 ///     }
 ///     use(g.result());
 ///
-/// One that has been moved from has no body: what asks for it ends the program with words.
+/// A moved-from generator has no body: using it ends the program with a message.
 ///
 /// An exception in the body ends it and is thrown by the has_more() or next() that ran it. A body
 /// that calls these of its own generator gets a std::logic_error.
@@ -161,8 +161,8 @@ public:
     }
     ~generator() { reset(); }
 
-    /// True if a value is there to be taken; runs the body if it is not known yet. A value that has
-    /// not been taken stays: the body does not go on before next().
+    /// Returns whether there is a value to take, running the body if that is not known yet. A value
+    /// that has not been taken stays: the body does not go on before next().
     bool has_more() {
         if (done()) {
             return false;
@@ -178,7 +178,7 @@ public:
         return body_.promise().has_value();
     }
 
-    /// The next value. Throws std::out_of_range when there is no more.
+    /// Returns the next value. Throws std::out_of_range when there is no more.
     Yield next() {
         if (!has_more()) {
             throw std::out_of_range("generator: no more values");
@@ -186,7 +186,7 @@ public:
         return body_.promise().take_value();
     }
 
-    /// Sends `value` and takes the value that the body answers with (Python's send).
+    /// Sends `value` and returns the value that the body answers with (Python's send).
     template <class U>
     requires(!std::is_void_v<Send>) Yield next(U&& value) {
         send(std::forward<U>(value));
@@ -194,9 +194,9 @@ public:
     }
 
     /// Leaves `value` for the body: the co_yield whose value was taken last returns it. A second
-    /// value before the body goes on replaces the first. Throws std::logic_error if no value has
-    /// been taken yet, the next one waits already, or the body has ended, for then no co_yield is
-    /// there to return it.
+    /// value before the body goes on replaces the first. Throws std::logic_error where no co_yield
+    /// is there to return it: no value has been taken yet, the next one waits already, or the body
+    /// has ended.
     template <class U>
     requires(!std::is_void_v<Send>) void send(U&& value) {
         if (!started_ || done() || body_.promise().has_value()) {
@@ -205,14 +205,14 @@ public:
         body_.promise().send(std::forward<U>(value));
     }
 
-    /// True once the body has ended, well or by an exception.
+    /// Returns true once the body has ended, normally or by an exception.
     [[nodiscard]] bool done() const noexcept {
         ROTA_CHECK_ALWAYS(body_, "a generator that has been moved from is not used");
         return body_.done();
     }
 
-    /// What the body has returned, moved out; rethrows what ended it. Throws std::logic_error if it
-    /// has not ended.
+    /// Returns what the body returned, moved out; rethrows what ended it. Throws std::logic_error
+    /// if it has not ended.
     Return result() {
         if (!done()) {
             throw std::logic_error("generator: has not ended");
@@ -221,7 +221,7 @@ public:
         return body_.promise().take();
     }
 
-    /// For range loops over what is yielded; a single pass.
+    /// For range loops over the yielded values; a single pass.
     class iterator {
     public:
         using value_type = Yield;

@@ -29,7 +29,7 @@ enum class run_status : std::uint8_t {
 class virtual_time final : public time_source {
 public:
     [[nodiscard]] time_point now() const noexcept override { return now_; }
-    /// Moves on to `when`, if that is later.
+    /// Moves the clock to `when`, if that is later.
     void move_to(time_point when) noexcept { now_ = when > now_ ? when : now_; }
 
 private:
@@ -40,9 +40,9 @@ private:
 /// caller, and a clock that only moves when told to. Everything that happens is decided by the
 /// calls made, so tests of coroutines are exact.
 ///
-/// Declare it behind what its routines refer to: the destructor runs what is left to its end. One
-/// thread at a time drives it. Routines may be spawned and woken from any thread; they run in
-/// the next call.
+/// Declare it after what its routines refer to: the destructor runs what is left to its end. One
+/// thread at a time drives it. Routines may be spawned and woken from any thread; they run in the
+/// next call.
 class inline_scheduler final : public executor {
 public:
     explicit inline_scheduler(error_handler on_error = {});
@@ -51,28 +51,28 @@ public:
 
     /// Resumes one ready routine, after taking in completions, timers and wake-ups.
     run_status run_one();
-    /// Resumes routines until none is ready: some_routines_blocked or no_routines.
+    /// Resumes routines until none is ready. Returns some_routines_blocked or no_routines.
     run_status run();
-    /// As run(): returns how many steps were taken.
+    /// Does what run() does; returns how many steps were taken.
     std::size_t run_until_idle();
-    /// Moves the clock by `length`, timer by timer, and runs what becomes ready at each. Of a
-    /// length for ever it stays at the last timer.
+    /// Moves the clock by `length`, timer by timer, and runs what becomes ready at each. With a
+    /// `length` that means for ever it stays at the last timer.
     run_status advance(time_span length);
-    /// Moves the clock to the next timer and runs what becomes ready. False if none is armed, or
-    /// only for ever.
+    /// Moves the clock to the next timer and runs what becomes ready. Returns false if none is
+    /// armed, or only timers that never fire.
     bool advance_to_next_timer();
 
     /// Runs `body` (see task_body) as a routine to its end, together with all others, and returns
     /// its value or rethrows its exception. When everything is blocked the clock moves on to the
-    /// next timer; if there is none, throws std::logic_error that names what blocks. The body is
-    /// asked to stop and ended before that.
+    /// next timer; if there is none, asks the body to stop, runs it to its end, and throws
+    /// std::logic_error that names what blocks.
     template <task_body A>
     body_result_t<A> run_task(A&& body) {
         return run_to_end(as_task(std::forward<A>(body)));
     }
 
     [[nodiscard]] virtual_time::time_point now() const noexcept { return time_.now(); }
-    /// Its one worker, which the calling thread has the baton of.
+    /// Returns its one worker, whose baton the calling thread holds.
     [[nodiscard]] worker& home() noexcept { return worker_; }
     [[nodiscard]] assignment assign() override { return assignment(worker_); }
 

@@ -10,7 +10,7 @@
 
 namespace rota {
 
-/// What join() returns: to be awaited.
+/// The awaiter that join() returns.
 class [[nodiscard]] join_awaiter final : public list_awaiter {
 public:
     join_awaiter(routine_ptr target, std::source_location where) noexcept
@@ -36,14 +36,14 @@ private:
     routine_ptr target_;
 };
 
-/// `co_await join(r);` waits until the routine `r` has stopped; any number of routines may. Null
-/// ends the program with words.
+/// `co_await join(r);` waits until the routine `r` has stopped; any number of routines may join
+/// one. Null ends the program with a message.
 ///
-/// Rethrows the exception that ended `r`, to each that joins. A routine that was cancelled has
-/// ended in good order, so operation_cancelled always means that it is the waiting routine that has
-/// to stop. Joining oneself throws std::system_error (resource_deadlock_would_occur). r->error()
-/// tells without throwing. The executor's error handler is told as well, unless `r` was spawned
-/// with report_errors = false.
+/// Rethrows the exception that ended `r`, in each joiner. A routine that was cancelled has ended in
+/// good order, so operation_cancelled always means that the waiting routine has to stop. Joining
+/// oneself throws std::system_error (resource_deadlock_would_occur). r->error() tells without
+/// throwing. The executor's error handler is called as well, unless `r` was spawned with
+/// report_errors = false.
 inline join_awaiter join(routine_ptr r,
                          std::source_location where = std::source_location::current()) noexcept {
     ROTA_CHECK_ALWAYS(r, "join() is for a routine");

@@ -11,8 +11,8 @@
 
 namespace rota {
 
-/// Counts down to zero once; then it is open for good.
-/// Thread-safety: any thread; it must outlive what waits and counts.
+/// Counts down to zero once; then it is open for good. Thread-safety: any thread; it must outlive
+/// its waiters and the calls that count.
 class latch {
 public:
     class [[nodiscard]] awaiter final : public list_awaiter {
@@ -33,11 +33,11 @@ public:
     latch(const latch&) = delete;
     latch& operator=(const latch&) = delete;
 
-    /// `co_await l.wait();` until it is open. Throws operation_cancelled.
+    /// `co_await l.wait();` waits until the count is zero. Throws operation_cancelled.
     awaiter wait(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
-    /// Counts down by `count`, not below zero; at zero wakes all that wait.
+    /// Counts down by `count`, not below zero; at zero wakes all waiters.
     void count_down(std::size_t count = 1) noexcept;
     /// Counts down by one and waits.
     task<void> arrive_and_wait(std::source_location where = std::source_location::current());

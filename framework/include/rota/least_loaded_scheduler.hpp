@@ -12,8 +12,8 @@ namespace rota {
 /// of the batch (the references' LeastLoadedScheduler).
 ///
 /// Where the references always take the first of several equally light workers, ties rotate here;
-/// otherwise every idle client would land on worker 0: with equal loads each worker of a batch is
-/// picked as often as the others of it. Thread-safety: none; its owner locks.
+/// otherwise every idle client would land on worker 0. With equal loads each worker of a batch is
+/// picked equally often. Thread-safety: none; its owner locks.
 class least_loaded_scheduler {
 public:
     /// `batch_size` is at least 1 (0 counts as 1).
@@ -22,16 +22,16 @@ public:
 
     [[nodiscard]] std::size_t batch_size() const noexcept { return batch_size_; }
 
-    /// The next batch [first, last) of `workers` workers (at least one). With 22 workers and batch
-    /// 8: (0,8) (8,16) (16,22), then again from (0,8).
+    /// Returns the next batch [first, last) of `workers` workers (at least one). With 22 workers
+    /// and batch 8: (0,8) (8,16) (16,22), then again from (0,8).
     std::pair<std::size_t, std::size_t> next_batch(std::size_t workers) noexcept {
         const std::size_t batches = (workers + batch_size_ - 1) / batch_size_;
         const std::size_t first = (round_++ % batches) * batch_size_;
         return {first, first + batch_size_ < workers ? first + batch_size_ : workers};
     }
 
-    /// The index of the lightest of `workers` workers (at least one) if they fit a batch, else of
-    /// the next batch. `load_of(index)` returns a rota::worker_load.
+    /// Returns the index of the lightest of `workers` workers (at least one) if they fit a batch,
+    /// else of the next batch. `load_of(index)` returns a rota::worker_load.
     template <class LoadOf>
     std::size_t pick(std::size_t workers, LoadOf&& load_of) {
         const std::size_t round = round_ / ((workers + batch_size_ - 1) / batch_size_);

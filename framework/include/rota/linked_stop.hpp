@@ -6,13 +6,13 @@
 
 namespace rota {
 
-/// A stop source that any of N tokens requests, too:
+/// A stop source that is also requested by any of N tokens:
 ///
 ///     const linked_stop either(co_await current_stop_token, server.drain_token());
 ///     task<void> waiting = wait();
 ///     co_await waiting.under(either.token());
 ///
-/// The tokens may be requested on any thread, also while this is made and while it goes.
+/// The tokens may be requested on any thread, also during construction and destruction.
 template <std::size_t N>
 class linked_stop {
 public:
@@ -23,7 +23,7 @@ public:
     linked_stop& operator=(const linked_stop&) = delete;
 
     void request_stop() noexcept { source_.request_stop(); }
-    /// Valid as long as this is, as task::under() wants it.
+    /// Returns a token that is valid as long as this is, as task::under() needs it.
     [[nodiscard]] const std::stop_token& token() const noexcept { return token_; }
 
 private:

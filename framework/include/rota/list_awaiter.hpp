@@ -15,22 +15,22 @@ namespace rota {
 
 /// Base of the awaiters of every primitive that keeps its waiters in a wait_list under a mutex.
 ///
-/// A derived awaiter gives `await_ready()` (usually false), `await_suspend` that calls
-/// wait_unless(), and `await_resume()` that calls finish() first. Between the check and the parking
-/// the lock is held throughout, so no wake-up falls between them. A stop request takes the waiter
-/// out of the list under the same lock: either it got there first and the wait ends with
-/// operation_cancelled, having taken nothing; or the waiter had already been taken out to be given
-/// what it waited for, and the request has no effect on this wait. A branch of a race is taken
-/// out for that only together with the race's claim (claim.hpp).
+/// A derived awaiter has `await_ready()` (usually false), `await_suspend` that calls wait_unless(),
+/// and `await_resume()` that calls finish() first. The lock is held throughout from the check to
+/// the parking, so no wake-up falls between them. A stop request takes the waiter out of the list
+/// under the same lock: either it got there first and the wait ends with operation_cancelled,
+/// having taken nothing; or the waiter had already been taken out to be given what it waited for,
+/// and the request has no effect on this wait. A branch of a race is taken out for that only
+/// together with the race's claim (claim.hpp).
 ///
-/// `Lock` is the kind of the mutex; list_awaiter is the one of a std::mutex.
+/// `Lock` is the type of the mutex; list_awaiter is the one for std::mutex.
 template <class Lock>
 class basic_list_awaiter : protected waiter {
 public:
     basic_list_awaiter(Lock& lock, wait_list& list, const char* what,
                        std::source_location where) noexcept
         : lock_(lock), list_(list), what_(what), where_(where) {}
-    /// Before it is awaited only: into the frame of what awaits it.
+    /// Only before it is awaited: into the frame of what awaits it.
     basic_list_awaiter(basic_list_awaiter&& other) noexcept
         : lock_(other.lock_), list_(other.list_), what_(other.what_), where_(other.where_) {
         ROTA_CHECK(other.owner == nullptr, "a wait that has begun stays where it is");
@@ -41,7 +41,7 @@ public:
     bool await_ready() const noexcept { return false; }
 
     /// Makes it a branch of `race`, before it is awaited: it is served if it is the first of them,
-    /// and cancelled otherwise. Returns what the branch is called there.
+    /// and cancelled otherwise. Returns the key of the branch there.
     const void* run_in(claim& race_of_it) noexcept {
         race = &race_of_it;
         return static_cast<const waiter*>(this);
@@ -50,12 +50,12 @@ public:
 protected:
     virtual ~basic_list_awaiter() = default;
 
-    /// Called under the lock when a cancelled waiter has left the list: takes out and returns the
-    /// chain of those that may go on because of it (see wait_list::wake_chain).
+    /// Called under the lock when a cancelled waiter has left the list. Takes out and returns the
+    /// chain of waiters that may go on because of it (see wait_list::wake_chain).
     virtual waiter* others_after_cancel() noexcept { return nullptr; }
 
-    /// Call from await_suspend and return its result. `satisfied()` runs under the lock: true = no
-    /// need to wait; the routine then only yields if it has spent its budget.
+    /// Call from await_suspend and return its result. `satisfied()` runs under the lock and returns
+    /// true if there is no need to wait; the routine then only yields if it has spent its budget.
     template <class Promise, class Satisfied>
     bool wait_unless(std::coroutine_handle<Promise> self, Satisfied&& satisfied) {
         const std::stop_token& token = self.promise().stop_token();
@@ -89,7 +89,8 @@ protected:
     }
 
 private:
-    /// True if it is served at once, or too late: another branch of its race has been the first.
+    /// Returns true if it is served at once, or too late: another branch of its race has been the
+    /// first.
     template <class Satisfied>
     bool end_race(Satisfied& satisfied) {
         claim::attempt now(*race, static_cast<const waiter*>(this));

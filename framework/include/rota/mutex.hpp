@@ -16,15 +16,15 @@ namespace rota {
 /// not change between two waits. For state that is only touched between waits a std::mutex, or
 /// nothing, is enough.
 ///
-/// Handed over in the order of arrival: the one that is woken has it. Not recursive. Thread-safety:
-/// any thread; it must outlive its guards and what waits.
+/// Handed over in the order of arrival: the woken waiter holds it. Not recursive. Thread-safety:
+/// any thread; it must outlive its guards and its waiters.
 class mutex {
 public:
     /// Holds the mutex as long as it lives. Move-only; may be released by any thread.
     class [[nodiscard]] guard {
     public:
         guard(guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
-        /// Gives back the mutex that it had.
+        /// Releases the mutex that this had.
         guard& operator=(guard&& other) noexcept {
             guard taken(std::move(other)); // and goes with what was here
             std::swap(mutex_, taken.mutex_);
@@ -32,7 +32,7 @@ public:
         }
         ~guard() { unlock(); }
 
-        /// Gives the mutex back early.
+        /// Releases the mutex early.
         void unlock() noexcept {
             if (mutex* const m = std::exchange(mutex_, nullptr); m != nullptr) {
                 m->unlock();
@@ -68,11 +68,11 @@ public:
     mutex& operator=(const mutex&) = delete;
     ~mutex() { ROTA_CHECK(!locked_, "a mutex outlives its guards"); }
 
-    /// `auto held = co_await m.lock();` Throws operation_cancelled.
+    /// `auto held = co_await m.lock();` waits for the mutex. Throws operation_cancelled.
     lock_awaiter lock(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
-    /// Without waiting; returns nothing if it is held.
+    /// Locks without waiting; returns nothing if it is held.
     [[nodiscard]] std::optional<guard> try_lock();
 
 private:

@@ -13,20 +13,19 @@
 
 namespace rota {
 
-/// Base of awaiters that wait for something which belongs to the holder of the baton of the
-/// routine's worker: a timer of its wheel, a connection. No lock is taken; what another thread may
-/// do, asking to stop, goes through the worker.
+/// Base of awaiters that wait for something that belongs to the holder of the baton of the
+/// routine's worker: a timer of its wheel, a connection. No lock is taken; the one thing another
+/// thread may do, a stop request, goes through the worker.
 ///
 /// A derived awaiter calls wait() from await_suspend and finish() first in await_resume, and
-/// implements withdraw(). The one that brings what is waited for, under the baton, calls
-/// complete().
+/// implements withdraw(). Whatever brings what is waited for calls complete(), under the baton.
 ///
 /// The state: waiting -> settled by complete(), or waiting -> stopping by a stop callback, on
 /// whatever thread; one exchange decides. In the first case complete() makes the routine ready. In
 /// the second the callback posts a runnable embedded here to the routine's worker, and from then on
-/// it is that runnable which makes the routine ready, so the frame that this awaiter is in lives
-/// until it has run. A complete() between the two still counts: the wait then ends with what it
-/// waited for, not with operation_cancelled, and nothing is lost.
+/// that runnable makes the routine ready, so the frame that this awaiter is in lives until it has
+/// run. A complete() between the two still counts: the wait then ends with what it waited for, not
+/// with operation_cancelled, and nothing is lost.
 class owner_wait : private runnable {
 public:
     owner_wait(const owner_wait&) = delete;
@@ -65,24 +64,25 @@ protected:
     /// Call first in await_resume. Throws operation_cancelled if the wait was withdrawn.
     void finish();
 
-    /// What the wait was for has come. The baton holder; once at most, and not after withdrawn().
+    /// Ends the wait: what it was for has come. Called by the baton holder, at most once, and not
+    /// after withdrawn().
     void complete() noexcept;
-    /// As complete(), and the routine runs at once (routine::run_now()): the awaiter is gone by the
-    /// time it returns. Not after a withdraw() that returned false.
+    /// Does what complete() does, and runs the routine at once (routine::run_now()): the awaiter is
+    /// gone when this returns. Not after a withdraw() that returned false.
     void complete_here() noexcept;
-    /// The end of a withdraw() that returned false. The baton holder.
+    /// Ends a withdraw() that returned false. The baton holder.
     void withdrawn() noexcept;
 
-    /// Undoes arm() because of a stop request: true if that is done and complete() will not be
-    /// called; false if it takes until complete() or withdrawn() is called (an operation that the
-    /// kernel has to give back). Runs under the baton, once at most, never after complete().
+    /// Undoes arm() because of a stop request. Returns true if that is done and complete() will not
+    /// be called; false if it lasts until complete() or withdrawn() is called (an operation that
+    /// the kernel has to give back). Runs under the baton, at most once, never after complete().
     virtual bool withdraw() noexcept = 0;
 
-    /// Whether it is to end by a stop request. Any thread.
+    /// Returns whether a stop request is to end it. Any thread.
     [[nodiscard]] bool stopping() const noexcept {
         return state_.load(std::memory_order_relaxed) == state::stopping;
     }
-    /// The routine that waits; from arm() on.
+    /// Returns the routine that waits; valid from arm() on.
     [[nodiscard]] routine& owner() const noexcept { return *owner_; }
 
 private:

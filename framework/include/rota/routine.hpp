@@ -40,7 +40,7 @@ struct blocked_routine {
     std::chrono::steady_clock::time_point
         since; ///< to the precision of one turn of the worker's loop; 0 if it has not waited yet
     std::size_t worker = 0;
-    /// The same for all that wait for one thing, null where each waits for something of its own (a
+    /// Equal for all that wait for one thing; null where each waits for something of its own (a
     /// timer, its connection). Only to be compared: it may be gone.
     const void* on = nullptr;
 };
@@ -53,11 +53,12 @@ struct blocked_routine {
 /// Reference-counted: the executor holds one reference until the routine has stopped, every
 /// routine_ptr another.
 ///
-/// Thread-safety: what is const, request_stop() and make_ready() are for any thread; suspend() is
+/// Thread-safety: const members, request_stop() and make_ready() are for any thread; suspend() is
 /// for the routine itself.
 class routine : public runnable {
 public:
-    /// `report_errors`: whether the executor's error handler is told of an exception that ends it.
+    /// `report_errors`: whether an exception that ends it is passed to the executor's error
+    /// handler.
     routine(executor& owner, worker& home, std::string name, bool report_errors = true);
     routine(const routine&) = delete;
     routine& operator=(const routine&) = delete;
@@ -67,7 +68,7 @@ public:
     [[nodiscard]] routine_state state() const noexcept {
         return state_.load(std::memory_order_acquire);
     }
-    /// Its worker, and what runs that; a routine may be kept beyond both.
+    /// Return its worker, and what runs that; a routine may be kept beyond both.
     [[nodiscard]] worker& home() const noexcept { return home_; }
     [[nodiscard]] executor& owner() const noexcept { return owner_; }
 
@@ -75,31 +76,32 @@ public:
     void request_stop() noexcept { stop_.request_stop(); }
     [[nodiscard]] const std::stop_token& stop_token() const noexcept { return token_; }
 
-    /// The exception that ended it, null if none did. Only once it has stopped.
+    /// Returns the exception that ended it, null if none did. Only once it has stopped.
     [[nodiscard]] std::exception_ptr error() const noexcept { return error_; }
 
-    /// Notes where to go on and what for, and marks the routine blocked. Called by an awaiter's
-    /// await_suspend, before the routine becomes visible to what will wake it; exactly one
-    /// make_ready() must follow. `on` is what others may wait for, too: see blocked_routine.
+    /// Notes where to resume and what is waited for, and marks the routine blocked. Called by an
+    /// awaiter's await_suspend, before the routine becomes visible to what will wake it; exactly
+    /// one make_ready() must follow. `on` is what others may wait for, too: see blocked_routine.
     void suspend(std::coroutine_handle<> resume_point, const char* what,
                  const std::source_location& where, const void* on = nullptr) noexcept;
     /// Puts the routine into its worker's run queue. Once for each suspend(). Any thread.
     void make_ready() noexcept;
-    /// As make_ready(), and runs it at once, in the step of what has been waited for
+    /// Does what make_ready() does, but runs it at once, in the step of what has been waited for
     /// (worker::run_here()). The baton holder, not from inside a routine.
     void run_now() noexcept;
-    /// As make_ready(), with nothing to wait for: lets the worker's other routines go first. The
-    /// routine itself.
+    /// Does what make_ready() does, with nothing to wait for: lets the worker's other routines go
+    /// first. The routine itself.
     void yield(std::coroutine_handle<> resume_point) noexcept;
-    /// For an await that need not wait: counts it, and yields if that has spent the budget of the
-    /// step (budget.hpp). True if it has yielded; return it from await_suspend. The routine itself.
+    /// Counts an await that need not wait, and yields if that has spent the budget of the step
+    /// (budget.hpp). Returns true if it has yielded; return it from await_suspend. The routine
+    /// itself.
     [[nodiscard]] bool yield_if_spent(std::coroutine_handle<> resume_point) noexcept {
         return detail::yield_if_spent(*this, resume_point);
     }
 
-    /// A copy of what it waits for, or nothing if it is not blocked.
+    /// Returns a copy of what it waits for, or nothing if it is not blocked.
     [[nodiscard]] std::optional<blocked_routine> blocked_on() const;
-    /// The wait that it came to last, over or not; `what` is empty if it has not come to any.
+    /// Returns its last wait, over or not; `what` is empty if it has had none.
     [[nodiscard]] blocked_routine last_wait() const;
 
     /// Blocks the calling thread until the routine has stopped. Not from inside a routine:
@@ -110,7 +112,7 @@ protected:
     friend class routine_ptr;
     friend class join_awaiter;
     virtual ~routine();
-    /// Runs the body until it suspends or ends; true when it has ended. Baton holder only.
+    /// Runs the body until it suspends or ends; returns true when it has ended. Baton holder only.
     virtual bool resume_body() = 0;
     std::coroutine_handle<> take_resume_point() noexcept {
         return std::exchange(resume_point_, nullptr);
@@ -143,8 +145,8 @@ private:
     std::atomic<routine_state> state_{routine_state::ready};
     std::atomic<std::uint32_t> references_{1};
     /// What wait_stopped() waits for: goes_on -> awaited, by a thread that is about to sleep, and
-    /// either -> over. An int, since libstdc++ has threads that wait for anything else wake up for
-    /// others' sakes, too; and only what is awaited costs a system call.
+    /// either -> over. An int, since libstdc++ wakes threads that wait for any other type also for
+    /// the sake of others; and only what is awaited costs a system call.
     mutable std::atomic<int> end_{goes_on};
     static constexpr int goes_on = 0;
     static constexpr int awaited = 1;

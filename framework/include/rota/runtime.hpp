@@ -25,27 +25,27 @@ struct stall_report; // <rota/stall_watch.hpp>
 
 struct runtime_options {
     std::size_t workers = 0; ///< 0: one for each core this process may run on
-    /// More than `workers`: that many under load, and back to `workers` when it is over. Running
-    /// routines stay where they are; only new ones use the new workers. 0: never more.
+    /// If above `workers`: grows to this many under load, and back to `workers` when it is over.
+    /// Running routines stay where they are; only new ones use the new workers. 0: never grows.
     std::size_t workers_max = 0;
     std::size_t batch_size = 8; ///< of the least-loaded scheduler
-    /// How many threads blocking() may use; they are started as they are needed. 0: four for each
+    /// The most threads blocking() may use; they are started as they are needed. 0: four for each
     /// worker, at least 16.
     std::size_t blocking_threads = 0;
     /// How much lower their priority is than the workers', so that small work goes first where
     /// cores are short (man 7 sched: nice). 0: not at all.
     int blocking_nice = 10;
-    /// Told of exceptions that end routines; by default they are written to stderr.
+    /// Called with exceptions that end routines; by default they are written to stderr.
     executor::error_handler on_error{};
     /// A routine that holds its worker for longer is reported, once then and once at its end. 0:
-    /// none is. (New routines go to other workers after 100 ms, in any case.)
+    /// none is reported. (New routines go to other workers after 100 ms, in any case.)
     std::chrono::milliseconds stall_limit{1000};
-    /// Told of it, on a thread of its own; by default it is written to stderr.
+    /// Called with that report, on a thread of its own; by default it is written to stderr.
     std::function<void(const stall_report&)> on_stall{};
     /// Called on the same thread every 20 ms while a worker is awake; for what is built on the
     /// runtime and has something of its own to watch.
     std::function<void()> on_tick{};
-    /// What the thread of worker `index` sleeps on; by default a futex (parker).
+    /// Makes what the thread of worker `index` sleeps on; by default a futex (parker).
     std::function<std::unique_ptr<parking>(std::size_t index)> make_parking{};
 };
 
@@ -61,10 +61,9 @@ struct worker_status {
 
 /// The executor with worker threads (the references' Runtime): start, spawn, join, stop.
 ///
-/// Routines may be spawned before start(); they wait for it. The destructor stops and joins; on a
-/// thread of its own, which it can neither wait for nor go before, it ends the program, with words
-/// on stderr. All members are for any thread that is not one of its own workers, unless they say
-/// otherwise.
+/// Routines may be spawned before start(); they wait for it. The destructor stops and joins.
+/// Destroying it on one of its own threads ends the program with a message. All members are for any
+/// thread that is not one of its own workers, unless they say otherwise.
 class runtime final : public executor {
 public:
     static constexpr std::size_t max_workers = 256;
@@ -74,19 +73,19 @@ public:
     explicit runtime(runtime_options options = {});
     ~runtime() override;
 
-    /// Starts the worker threads, unless they have been. Throws std::system_error if not all of
-    /// them can be had: none runs then, nothing has changed, and it can be tried again;
+    /// Starts the worker threads, if they are not running. Throws std::system_error if not all of
+    /// them can be created: none runs then, nothing has changed, and it can be tried again;
     /// std::logic_error after stop().
     void start();
     /// Waits until no routine is left. New ones may be spawned meanwhile, and are waited for too.
     /// Throws std::logic_error where stop() does.
     void join();
     /// Asks every routine to stop, waits for all of them, ends the threads and joins them. Routines
-    /// that it has no threads for, if no thread can be created, run on the calling thread, so that
-    /// they can finish. What its own threads spawn meanwhile is asked to stop at once, and waited
-    /// for; on others spawn() throws std::logic_error then. Idempotent. Throws std::logic_error on
-    /// a thread of its own: in a routine, or whatever else a worker of it runs, in work for
-    /// blocking(), in on_stall and on_tick.
+    /// for which no thread can be created run on the calling thread, so that they can finish. What
+    /// its own threads spawn meanwhile is asked to stop at once, and waited for; on other threads
+    /// spawn() throws std::logic_error then. Idempotent. Throws std::logic_error on a thread of its
+    /// own: in a routine or anything else that a worker runs, in work for blocking(), in on_stall
+    /// and on_tick.
     void stop();
 
     /// Runs `body`, a task, another wait, or a function (see task_body), as a routine, waits for
@@ -101,31 +100,32 @@ public:
     /// Grows or shrinks to `count` workers (at least one) while running. A worker that has to go
     /// takes no new routines and ends when its last routine has stopped; growing takes draining
     /// workers back first. Throws std::system_error if not all threads can be created, and what the
-    /// observer of on_worker_added() throws: there are as many workers as before then, each with
-    /// its thread, and it can be tried again; std::logic_error after stop();
-    /// std::invalid_argument for none or more than max_workers. Any thread, workers too.
+    /// observer of on_worker_added() throws: as many workers as before are left then, each with its
+    /// thread, and it can be tried again; std::logic_error after stop(); std::invalid_argument for
+    /// 0 or more than max_workers. Any thread, workers too.
     void set_workers(std::size_t count);
-    /// How many workers take new routines. Any thread.
+    /// Returns how many workers take new routines. Any thread.
     [[nodiscard]] std::size_t worker_count() const;
-    /// Every worker that has a thread, the draining ones too. Any thread.
+    /// Returns every worker that has a thread, the draining ones too. Any thread.
     [[nodiscard]] std::vector<worker_status> workers() const;
-    /// Worker `index` (< max_workers), if it has ever been there. Workers live as long as the
-    /// runtime. Any thread.
+    /// Returns worker `index` (< max_workers), or null if there has never been one. Workers live as
+    /// long as the runtime. Any thread.
     [[nodiscard]] worker* worker_at(std::size_t index) const;
     /// Throws std::logic_error on a thread that runs a worker of this runtime, for which `what`
     /// would wait for ever. Any thread.
     void refuse_own_thread(const char* what) const;
-    /// The same on every thread of its own, for what would wait for all of them. Any thread.
+    /// Does the same on every thread of its own, for what would wait for all of them. Any thread.
     void refuse_any_own_thread(const char* what) const;
-    /// For a destructor that is refused so: ends the program, with words on stderr.
+    /// Ends the program with a message, for a destructor that is refused so.
     [[noreturn]] static void end_program(const std::exception& why) noexcept;
 
     [[nodiscard]] assignment assign() override;
     [[nodiscard]] blocking_pool* blocking_threads() noexcept override { return &blocking_; }
 
-    /// Called for each worker before its thread starts, now for those that are there already; the
-    /// reactor attaches itself here. Before start(). It is called under the runtime's lock, as
-    /// runtime_options::make_parking is: what it calls of the runtime would wait for ever.
+    /// Has `observer` called for each worker before its thread starts, and now for those that are
+    /// there already; the reactor attaches itself here. Before start(). The observer is called
+    /// under the runtime's lock, as runtime_options::make_parking is: calling the runtime from it
+    /// would wait for ever.
     void on_worker_added(std::function<void(worker&)> observer);
 
 private:
