@@ -12,21 +12,21 @@
 
 namespace rota {
 
-/// A number of permits: a limit on how much is done at the same time.
+/// A number of permits: limits how much is done at the same time.
 ///
-/// Strictly first come first served, also for several at once: a wait for one permit stands
-/// behind an earlier wait for ten. Thread-safety: any thread; it must outlive what waits and the
-/// permits that are held as objects.
+/// Strictly first come first served, also for several at once: a wait for one permit queues behind
+/// an earlier wait for ten. Thread-safety: any thread; it must outlive its waiters and permit
+/// objects.
 class semaphore {
 public:
-    /// Permits that are given back when this goes. Move-only; may go on any thread.
+    /// Permits that are given back on destruction. Move-only; may be destroyed on any thread.
     class [[nodiscard]] permit {
     public:
         permit() noexcept = default;
         permit(permit&& other) noexcept
             : semaphore_(std::exchange(other.semaphore_, nullptr)),
               count_(std::exchange(other.count_, 0)) {}
-        /// Gives back what it had.
+        /// Gives back the permits that this had.
         permit& operator=(permit&& other) noexcept {
             permit taken(std::move(other)); // and goes with what was here
             std::swap(semaphore_, taken.semaphore_);
@@ -87,11 +87,11 @@ public:
                             std::source_location where = std::source_location::current()) noexcept {
         return {*this, count, where};
     }
-    /// Without waiting: nothing if they are not there, or others wait.
+    /// Acquires without waiting; returns nothing if the permits are not there, or others wait.
     [[nodiscard]] std::optional<permit> try_acquire(std::size_t count = 1);
     /// Adds permits: those of a detached permit, or new ones; no more than a std::size_t can count.
     void release(std::size_t count = 1) noexcept;
-    /// How many are there to be taken now.
+    /// Returns how many permits can be taken now.
     [[nodiscard]] std::size_t available() const;
 
 private:

@@ -19,18 +19,19 @@ namespace rota {
 class routine_registry;
 class worker;
 
-/// A routine that holds its worker, or has held it, without coming to an await that suspends.
+/// A routine that holds its worker, or has held it, without reaching an await that suspends.
 struct stall_report {
     bool ended = false;        ///< false: it goes on; true: it has ended, after `length`
-    blocked_routine routine{}; ///< with the wait that it came from last, `what` empty if none;
-                               ///< id 0: it is no routine, but something posted
+    blocked_routine routine{}; ///< with its last wait, `what` empty if none; id 0: it is no
+                               ///< routine, but something posted
     std::size_t worker = 0;    ///< the worker that it holds up
     int thread = 0;            ///< which thread it is on (man 2 gettid)
     std::chrono::milliseconds length{}; ///< so far, or in all; to a tick of the watch
-    std::vector<std::string> stack{};   ///< innermost first; empty if it could not be had, or ended
+    std::vector<std::string> stack{}; ///< innermost first; empty if it could not be read, or ended
 };
 
-/// In words, without a line feed at the end; the stack has a line for each frame.
+/// Returns the report in words, without a line feed at the end; the stack has a line for each
+/// frame.
 [[nodiscard]] std::string to_string(const stall_report& report);
 
 /// A thread that looks at each worker every 20 ms, and reports a step that takes longer than a
@@ -38,19 +39,20 @@ struct stall_report {
 ///
 /// It costs the workers two plain stores a step. A look counts as at most two ticks of time, so a
 /// process that was stopped, or got no processor, does not look stalled. When no worker has been
-/// awake for a second, the watch sleeps until worker_woke(): it says that it dozes, then looks at
-/// the workers' batons; a worker takes its baton, then looks whether the watch dozes; all of it
+/// awake for a second, the watch sleeps until worker_woke(): it sets a flag that it dozes, then
+/// looks at the workers' batons; a worker takes its baton, then checks that flag; all of it
 /// sequentially consistent, so one of them sees the other.
 class stall_watch {
 public:
     static constexpr std::chrono::milliseconds tick{20};
-    /// After so long new routines go to other workers (worker::held_up), report or not.
+    /// After this time new routines go to other workers (worker::held_up), report or not.
     static constexpr std::chrono::milliseconds held_up_after{100};
 
     struct options {
         std::chrono::milliseconds limit{0};                  ///< 0: nothing is reported
         std::function<void(const stall_report&)> on_stall{}; ///< on the watch's thread
-        /// The same, every tick; true: it is to be called again though no worker is awake.
+        /// Called on the same thread every tick; returns true to be called again though no worker
+        /// is awake.
         std::function<bool()> on_tick{};
     };
     /// `routines` outlives it.
@@ -59,22 +61,22 @@ public:
     stall_watch(const stall_watch&) = delete;
     stall_watch& operator=(const stall_watch&) = delete;
 
-    /// A place for a worker, to be add()ed. In two steps, so that what else may fail of the making
-    /// of a worker can be done between them.
+    /// A place for a worker, to be add()ed. In two steps, so that whatever else may fail in making
+    /// a worker can be done between them.
     class place;
     [[nodiscard]] static place make_place(worker& w);
-    /// Watches over the worker of `p` too, which outlives it. Any thread.
+    /// Watches the worker of `p` too, which outlives the watch. Any thread.
     void add(place p) noexcept;
-    /// As add(make_place(w)).
+    /// Does what add(make_place(w)) does.
     void add(worker& w);
-    /// Starts the thread, unless it has been. Not on two threads at once.
+    /// Starts the thread, if it is not running. Not on two threads at once.
     void start();
-    /// Ends it. Idempotent.
+    /// Ends the thread. Idempotent.
     void stop() noexcept;
-    /// Whether it is the calling thread. Any thread.
+    /// Returns whether the calling thread is that of the watch. Any thread.
     [[nodiscard]] bool is_own_thread() const noexcept { return quiet_thread::purpose() == this; }
 
-    /// A worker has taken its baton. Any thread; cheap.
+    /// Tells the watch that a worker has taken its baton. Any thread; cheap.
     void worker_woke() noexcept {
         if (dozes_.load(std::memory_order_seq_cst))
             wake();
@@ -92,7 +94,7 @@ private:
     };
 
     void run();
-    /// True if some worker is awake.
+    /// Returns whether some worker is awake.
     bool look(std::chrono::milliseconds passed);
     [[nodiscard]] bool tick_does_something();
     void look_at(watched& w, std::chrono::milliseconds passed);

@@ -22,7 +22,7 @@ template <class Yield, class Send = void, class Return = void>
 class stepper {
 public:
     enum class phase : std::uint8_t { ready, running, stopped };
-    /// What a step may be given: nothing at all if Send is void.
+    /// The type a step may be given: nothing at all if Send is void.
     using sent_type = std::conditional_t<std::is_void_v<Send>, std::monostate, Send>;
 
     explicit stepper(generator<Yield, Send, Return> body) noexcept : body_(std::move(body)) {}
@@ -30,8 +30,8 @@ public:
     [[nodiscard]] phase state() const noexcept { return phase_; }
 
     /// Runs the body to its next value and returns that, or nothing if it has ended. `value`, if
-    /// there is one, is what the co_yield of the step before returns; the first step has none to
-    /// give it to and ignores it. Rethrows what the body throws, having stopped.
+    /// there is one, is what the co_yield of the step before returns; the first step ignores it,
+    /// having no co_yield to give it to. Rethrows what the body throws, having stopped.
     std::optional<Yield> step(std::optional<sent_type> value = std::nullopt) {
         if (phase_ == phase::stopped) {
             return std::nullopt;
@@ -49,10 +49,10 @@ public:
         return body_.next();
     }
 
-    /// It takes no more steps.
+    /// Stops it: step() returns nothing from now on.
     void stop() noexcept { phase_ = phase::stopped; }
 
-    /// What the body has returned; see generator::result().
+    /// Returns what the body returned; see generator::result().
     Return result() { return body_.result(); }
 
 private:
@@ -60,14 +60,14 @@ private:
     phase phase_ = phase::ready;
 };
 
-/// A routine over a generator: each time its worker comes to it, it takes one step, tells the
+/// A routine over a generator: each time its worker gets to it, it takes one step, calls the
 /// observer and goes back to the end of the worker's queue, until the generator has ended or stop
 /// is requested.
 ///
-/// The observer runs on the worker, after each step: the value, or nothing at the end, whatever has
-/// brought that about: the body has ended, or has thrown (routine::error()), or stop was requested.
-/// It is told of the end once, with phase() stopped, unless it has itself thrown. It may send(). An
-/// exception of the body or of the observer ends the routine, as routine::error().
+/// The observer runs on the worker, after each step, with the value, or with nothing at the end,
+/// for whatever reason: the body has ended, or has thrown (routine::error()), or stop was
+/// requested. It is called once for the end, with phase() stopped, unless it has itself thrown. It
+/// may send(). An exception of the body or of the observer ends the routine, as routine::error().
 template <class Yield, class Send = void, class Return = void>
 class stepped_routine final : public routine {
 public:
@@ -79,18 +79,18 @@ public:
         : routine(owner, home, std::move(name), report_errors), steps_(std::move(body)),
           observer_(std::move(watch)) {}
 
-    /// ready, running, stopped: where the steps stand. (state() is where the routine stands
-    /// between steps, in the queue: ready.) The observer, or once the routine has stopped.
+    /// Returns the phase of the steps: ready, running, stopped. (state() is that of the routine,
+    /// between steps in the queue: ready.) For the observer, or once the routine has stopped.
     [[nodiscard]] typename steps::phase phase() const noexcept { return steps_.state(); }
 
-    /// What the body gets as the answer to the value that the observer was just called with. From
-    /// inside the observer.
+    /// Gives the body the answer to the value that the observer was just called with. From inside
+    /// the observer.
     void send(typename steps::sent_type value) requires(!std::is_void_v<Send>) {
         answer_.emplace(std::move(value));
     }
 
-    /// What the body has returned. Once the routine has stopped; throws std::logic_error if it was
-    /// stopped before its end, and what ended it if that was an exception.
+    /// Returns what the body returned. Once the routine has stopped; throws std::logic_error if it
+    /// was stopped before its end, and what ended it if that was an exception.
     Return result() { return steps_.result(); }
 
 private:
@@ -128,8 +128,8 @@ private:
     std::optional<typename steps::sent_type> answer_;
 };
 
-/// Starts a routine over `body`; the least loaded worker gets it unless options.on says otherwise.
-/// The pointer keeps the routine alive, for its result.
+/// Starts a routine over `body`, on the least loaded worker unless options.on says otherwise. The
+/// pointer returned keeps the routine alive, for its result.
 template <class Yield, class Send, class Return>
 routine_ptr spawn_stepped(executor& on, generator<Yield, Send, Return> body,
                           typename stepped_routine<Yield, Send, Return>::observer watch = {},

@@ -33,22 +33,22 @@ namespace detail {
 [[nodiscard]] bool yield_if_spent(routine& self, std::coroutine_handle<> resume_point) noexcept;
 
 /// Ends the program: `awaited`, null if the task is empty, cannot be awaited by `by`, a coroutine
-/// of `owner`, at `where`. Writes all of it to stderr.
+/// of `owner`, at `where`. Writes all of that to stderr.
 [[noreturn]] void task_misused(std::coroutine_handle<> awaited, std::coroutine_handle<> by,
                                const routine& owner, const std::source_location& where) noexcept;
 
-/// The same for one that has ended, but not by giving its result.
+/// Does the same for a task that has ended without giving its result.
 [[noreturn]] void task_without_value(std::coroutine_handle<> ended) noexcept;
 
 class promise_base;
 
-/// Destroys a task's frame where checks are on. Ends the program, with words on stderr that say
-/// which it is, if it was never awaited, unless that is `on_purpose`: dropped; or because an
-/// exception passes, or the task whose frame this is in was dropped or failed.
+/// Destroys a task's frame where checks are on. Ends the program, with a message on stderr that
+/// names it, if it was never awaited, unless that is `on_purpose`: dropped; or because an exception
+/// is passing, or the task whose frame this is in was dropped or failed.
 void destroy_checked(std::coroutine_handle<> coroutine, const promise_base& promise,
                      bool on_purpose) noexcept;
 
-/// What travels down a chain of awaited tasks, and how a finished task goes on with the one that
+/// What is passed down a chain of awaited tasks, and how a finished task resumes the one that
 /// awaits it.
 ///
 /// All of it belongs to the holder of the baton of the routine's worker (see worker.hpp), so
@@ -57,8 +57,8 @@ void destroy_checked(std::coroutine_handle<> coroutine, const promise_base& prom
 class promise_base : public coroutine_frame {
 public:
     [[nodiscard]] routine& current_routine() const noexcept { return *routine_; }
-    /// The token that ends every wait of this task. Outlives the task: an ancestor or the routine
-    /// owns it.
+    /// Returns the token that ends every wait of this task. The token outlives the task: an
+    /// ancestor or the routine owns it.
     [[nodiscard]] const std::stop_token& stop_token() const noexcept { return *stop_token_; }
 
     void set_context(routine& owner, const std::stop_token& token) noexcept {
@@ -89,17 +89,17 @@ public:
         failed_ = true;
     }
 
-    /// Whether the task has been awaited, or is the root of a routine that has begun.
+    /// Returns whether the task has been awaited, or is the root of a routine that has begun.
     [[nodiscard]] bool started() const noexcept { return continuation_ != nullptr; }
     /// Whether its result is there, and no code is to run for it: ready_task(), failed_task().
     [[nodiscard]] bool made() const noexcept { return made_; }
-    /// Whether it has run to its end, without an exception.
+    /// Returns whether it has run to its end, without an exception.
     [[nodiscard]] bool succeeded() const noexcept { return done_ && !failed_; }
 
-    /// Runs the task `self` for the first time. True if it suspended, and `continuation` will be
-    /// resumed at its end; false if it has already finished. No symmetric transfer: GCC turns that
-    /// into a tail call only when optimising, so a million tasks that finish at once would overflow
-    /// the stack of a debug or sanitizer build.
+    /// Runs the task `self` for the first time. Returns true if it suspended, and `continuation`
+    /// will be resumed at its end; false if it has already finished. No symmetric transfer: GCC
+    /// turns that into a tail call only when optimising, so a million tasks that finish at once
+    /// would overflow the stack of a debug or sanitizer build.
     bool start(std::coroutine_handle<> self, std::coroutine_handle<> continuation) {
         continuation_ = continuation;
         self.resume();
@@ -136,7 +136,7 @@ struct result_is_there {
     explicit result_is_there(int /*so that {} is none*/) noexcept {}
 };
 
-/// What needs to know the promise's own type.
+/// The part that needs to know the promise's own type.
 template <class Promise>
 class awaiting_promise : public promise_base {
 public:
@@ -208,12 +208,12 @@ public:
 /// `co_await std::move(t)`: awaiting it again, or one that is empty, ends the program with a
 /// message that says which and where. One that ends at once counts as an await that need not wait:
 /// the awaiting routine goes on, or yields if it has spent its budget (budget.hpp). The stop token
-/// and the routine of the awaiting coroutine travel down to it. One that was not awaited is freed
-/// without having run. Nearly always that is a `co_await` that was forgotten, so where checks are
-/// on (check.hpp) it ends the program with a message that says which, unless an exception is
+/// and the routine of the awaiting coroutine are passed down to it. One that was not awaited is
+/// freed without having run. Nearly always that is a `co_await` that was forgotten, so where checks
+/// are on (check.hpp) it ends the program with a message that says which, unless an exception is
 /// passing or drop() was called. A task is used by one thread at a time; inside Rota that is the
-/// holder of its worker's baton. Parameters of a coroutine are copied into its frame: pass
-/// values, or references to what provably outlives it. T is an object type or void.
+/// holder of its worker's baton. Parameters of a coroutine are copied into its frame: pass values,
+/// or references to what provably outlives it. T is an object type or void.
 template <class T>
 class [[nodiscard("a task does nothing until it is awaited")]] task {
     static_assert(std::is_void_v<T> || std::is_object_v<T>,
@@ -236,12 +236,12 @@ public:
     }
     ~task() { destroy(false); }
 
-    /// Frees it; one that was not awaited does not run.
+    /// Frees it; a task that was not awaited does not run.
     void drop() noexcept { destroy(true); }
 
-    /// False for a default-constructed or moved-from task.
+    /// Returns false for a default-constructed or moved-from task.
     [[nodiscard]] bool valid() const noexcept { return coroutine_ != nullptr; }
-    /// Whether it can be awaited: it is neither empty nor has it been.
+    /// Returns whether it can be awaited: it is not empty and has not been awaited.
     [[nodiscard]] bool fresh() const noexcept { return valid() && !coroutine_.promise().started(); }
     /// The value of a ready_task(), which may be changed or moved from there in place of awaiting
     /// it; valid until it is awaited or gone. Null for any other task.
@@ -259,7 +259,7 @@ public:
             if (!coroutine || coroutine.promise().started()) [[unlikely]]
                 detail::task_misused(coroutine, parent, parent.promise().current_routine(), where);
         }
-        /// Where it is awaited the compiler fills in.
+        /// The compiler fills in where it is awaited.
         template <std::derived_from<detail::promise_base> Parent>
         bool await_suspend(std::coroutine_handle<Parent> parent,
                            std::source_location where = std::source_location::current()) {
@@ -274,7 +274,7 @@ public:
         T await_resume() { return coroutine.promise().take(); }
     };
     awaiter operator co_await()&& noexcept { return awaiter{coroutine_, nullptr}; }
-    /// Does not compile, and says what does.
+    /// Does not compile, with a message that says what does.
     template <class Any = T>
     awaiter operator co_await()& noexcept {
         static_assert(!std::is_same_v<Any, T>,
@@ -282,15 +282,15 @@ public:
         return awaiter{};
     }
 
-    /// `co_await body.under(token)` runs the task with another stop token than the awaiting
-    /// coroutine's; the caller must see to it that the parent's stop reaches `token`. Task and
-    /// token outlive the wait.
+    /// `co_await body.under(token)` runs the task with `token` as its stop token instead of the
+    /// awaiting coroutine's; the caller must see to it that the parent's stop reaches `token`. Task
+    /// and token outlive the wait.
     [[nodiscard]] awaiter under(const std::stop_token& token)& noexcept {
         return awaiter{coroutine_, &token};
     }
 
-    /// The coroutine itself, for what runs a task as the root of a routine. Still owned by the
-    /// task.
+    /// Returns the coroutine itself, for running a task as the root of a routine. Still owned by
+    /// the task.
     [[nodiscard]] handle coroutine() const noexcept { return coroutine_; }
 
 private:
@@ -331,7 +331,7 @@ template <class T, class Function>
     return made;
 }
 
-/// Looks at what the program hands over to be run. Throws std::invalid_argument for a task that
+/// Checks what the program hands over to be run. Throws std::invalid_argument for a task that
 /// cannot be awaited: that is no reason to end the program.
 template <class A>
 void check_usable(const A& /*body*/) noexcept {}
@@ -341,7 +341,7 @@ void check_usable(const task<T>& t) {
         throw_unusable();
 }
 
-/// The same for what a function of the program's has returned: std::logic_error.
+/// Does the same for what a function of the program returned, with std::logic_error.
 template <class A>
 void check_returned(const A& /*begun*/) noexcept {}
 template <class T>
@@ -355,7 +355,7 @@ template <class T>
     return t;
 }
 
-/// void has no values; where one is needed it is std::monostate.
+/// T, or std::monostate for void, where a value is needed.
 template <class T>
 using value_of = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 

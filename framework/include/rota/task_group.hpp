@@ -18,7 +18,7 @@
 
 namespace rota {
 
-/// Whose children a task_group has: the routine that makes it, and the token that stops them.
+/// The routine that makes a task_group, and the token that stops its children.
 class task_context {
 public:
     task_context(routine& owner, std::stop_token token) noexcept
@@ -52,9 +52,9 @@ inline constexpr current_context_t current_context{};
 ///
 /// Each child is a routine of its own, on the worker of the routine that made the group; they take
 /// turns there, so what they share with one another and with the parent needs no lock. A stop of
-/// the parent stops them. The first error stops the others and comes out of join(); cancellations
-/// are not errors. The group must be joined before it goes, on every path: otherwise the program is
-/// terminated. with_task_group() sees to that.
+/// the parent stops them. The first error stops the others and is thrown by join(); cancellations
+/// are not errors. The group must be joined before its destruction, on every path: otherwise the
+/// program is terminated. with_task_group() sees to that.
 ///
 /// Thread-safety: the parent and the children only.
 class task_group {
@@ -66,7 +66,7 @@ public:
 
     /// Starts a child that runs anything that can be awaited, or a function (see task_body), which
     /// is kept until the child has ended: `group.spawn([&log]() -> task<void> {...})`. Its result
-    /// is dropped. It begins once the parent waits. If that cannot be done, it counts as a child
+    /// is dropped. It begins once the parent waits. If it cannot be started, it counts as a child
     /// that failed. A child that has not begun when the group is stopped never begins.
     template <task_body A>
     void spawn(A&& body, std::string name = {}) noexcept {
@@ -92,12 +92,12 @@ public:
     /// Notes `error` as if a child had ended with it; operation_cancelled counts as a cancellation.
     void fail(std::exception_ptr error) noexcept;
 
-    /// How many children have not ended.
+    /// Returns how many children have not ended.
     [[nodiscard]] std::size_t running() const noexcept { return running_; }
-    /// The token that stops the children.
+    /// Returns the token that stops the children.
     [[nodiscard]] const std::stop_token& token() const noexcept { return stop_.token(); }
 
-    /// What ended() returns: to be awaited.
+    /// The awaiter that ended() returns.
     class [[nodiscard]] ended_awaiter {
     public:
         ended_awaiter(task_group& group, std::source_location where) noexcept
@@ -122,7 +122,7 @@ public:
         std::source_location where_;
     };
 
-    /// What join() returns: to be awaited.
+    /// The awaiter that join() returns.
     class [[nodiscard]] join_awaiter : public ended_awaiter {
     public:
         using ended_awaiter::ended_awaiter;
@@ -131,19 +131,19 @@ public:
 
     /// `co_await group.join();` waits until no child is left. Rethrows the first error; throws
     /// operation_cancelled if there is none, but a child was cancelled and the parent's stop was
-    /// requested. If none has failed and no stop was requested, the group can be used again then;
-    /// else what is spawned never begins, and the next join() says the same.
+    /// requested. If none has failed and no stop was requested, the group can be used again
+    /// afterwards; else what is spawned never begins, and the next join() throws the same.
     ///
-    /// One at a time, and not by a child, nor by what runs below one: that would wait for itself,
+    /// One at a time, and not by a child, nor by anything a child runs: that would wait for itself,
     /// and throws std::system_error (resource_deadlock_would_occur).
     join_awaiter join(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
-    /// As join(), without throwing: error() tells.
+    /// Waits as join() does, but does not throw: see error().
     ended_awaiter ended(std::source_location where = std::source_location::current()) noexcept {
         return {*this, where};
     }
-    /// The first error, null if there is none.
+    /// Returns the first error, null if there is none.
     [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
 
 private:
@@ -162,12 +162,12 @@ private:
     bool cancelled_ = false;
 };
 
-/// Runs `body(group)`, a coroutine, and joins the group however the body ends; returns what it
-/// returns.
+/// Runs `body(group)`, a coroutine, and joins the group however the body ends; returns what the
+/// body returns.
 ///
 /// The body runs as part of the awaiting routine, and is stopped with the children when one of them
 /// fails; if it throws itself, even before it is awaited (a function that returns a task need not
-/// be a coroutine), the children are stopped and awaited. The first error comes out. `body` is kept
+/// be a coroutine), the children are stopped and awaited. The first error is thrown. `body` is kept
 /// until everything has ended, so it may be a lambda that captures.
 template <class Body>
 auto with_task_group(Body body) -> std::invoke_result_t<Body&, task_group&> {

@@ -7,9 +7,9 @@
 
 namespace rota {
 
-/// A length of time, made of any std::chrono::duration: one that is too long for the clock becomes
-/// the longest that it can count, so that milliseconds::max() and hours::max() mean for ever; what
-/// is not a number is zero. A value.
+/// A length of time, made of any std::chrono::duration. One that is too long for the clock becomes
+/// the longest that it can count, so that milliseconds::max() and hours::max() mean for ever; NaN
+/// becomes zero. A value.
 class time_span {
 public:
     using length = std::chrono::steady_clock::duration;
@@ -47,7 +47,7 @@ private:
     length length_;
 };
 
-/// `d`, or ten years if it is more: so what means for ever can still be added to a time.
+/// Returns `d`, at most ten years, so that adding it to a time cannot overflow.
 [[nodiscard]] constexpr std::chrono::milliseconds
 at_most_ten_years(std::chrono::milliseconds d) noexcept {
     return std::min<std::chrono::milliseconds>(d, std::chrono::hours(24 * 365 * 10));

@@ -24,8 +24,8 @@ task<T> run_under(std::stop_token token, task<T> body) {
 
 } // namespace detail
 
-/// Runs `body`, anything that can be awaited (see task_body), which is stopped by `token` as well
-/// as by what stops the one that awaits: `co_await under(server.drain_token(), channel.pop())`.
+/// Runs `body`, anything that can be awaited (see task_body), and stops it by `token` as well as by
+/// the awaiting task's own token: `co_await under(server.drain_token(), channel.pop())`.
 ///
 /// The body is awaited to its end. If it ends with a value although it was to stop, that is the
 /// result; otherwise operation_cancelled is thrown, and nothing has been taken.

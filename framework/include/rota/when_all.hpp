@@ -60,7 +60,7 @@ task<std::tuple<value_of<T>...>> await_all(task<T>... children) {
     co_return take_all<T...>(results, indices);
 }
 
-/// What many of one type come to: their values, or nothing.
+/// The result for a vector of children: their values, or void.
 template <class T>
 using values_of = std::conditional_t<std::is_void_v<T>, void, std::vector<value_of<T>>>;
 
@@ -110,8 +110,8 @@ inline constexpr bool never = false;
 } // namespace detail
 
 /// Runs all `children`, anything that can be awaited (see task_body), side by side, as routines on
-/// the worker of the one that awaits, and gives their values in the same order (std::monostate for
-/// void).
+/// the worker of the awaiting routine, and returns their values in the same order (std::monostate
+/// for void).
 ///
 /// All are awaited in any case. The first error stops the others and is rethrown; their results so
 /// far are dropped, as they are when a stop of the parent stops all of them. Where that must not
@@ -122,7 +122,8 @@ template <task_body... A>
     return detail::await_all(as_task(std::forward<A>(children))...);
 }
 
-/// As above for any number of one type: `std::vector<T>`, in the same order; nothing for void.
+/// Does the same for any number of one type. Returns a `std::vector<T>`, in the same order; nothing
+/// for void.
 template <task_body A>
 [[nodiscard]] auto when_all(std::vector<A>&& children)
     -> task<detail::values_of<body_result_t<A>>> {

@@ -22,8 +22,8 @@
 namespace rota {
 namespace detail {
 
-/// How a race stands. The children and the parent share a worker, so only the claim, which others
-/// take that serve a child, is for any thread.
+/// How a race stands. The children and the parent share a worker, so only the claim, which is taken
+/// from outside to serve a child, is for any thread.
 template <class Result>
 struct race {
     claim first;
@@ -35,7 +35,7 @@ struct race {
 template <class A>
 concept served_wait = std::derived_from<A, list_awaiter>;
 
-/// What runs in a race: such a wait as it is, everything else as a task.
+/// Returns what runs in a race: such a wait as it is, everything else as a task.
 template <task_body A>
 auto as_branch(A&& body) {
     if constexpr (served_wait<std::decay_t<A>> && check_body<A>())
@@ -79,7 +79,7 @@ task<void> run_in_race(Branch body, race<Result>* state, task_group* group, Make
     group->request_stop();
 }
 
-/// How it ended, when all have.
+/// Returns or throws how the race ended, when all have ended.
 template <class Result>
 Result result_of_race(const task_group& group, race<Result>& state) {
     if (state.error) {
@@ -126,8 +126,8 @@ task<std::variant<value_of<await_result_t<Branch>>...>> await_any(Branch... chil
 } // namespace detail
 
 /// Runs `children` (at least one), anything that can be awaited (see task_body), side by side, as
-/// routines on the worker of the one that awaits, until one ends, and gives its value: index() of
-/// the variant says which (std::monostate for void).
+/// routines on the worker of the awaiting routine, until one ends, and returns its value: index()
+/// of the variant says which (std::monostate for void).
 ///
 /// The others are stopped and awaited, never abandoned. If the first to end failed, its error is
 /// rethrown. A child that ends as cancelled leaves the race to the others; operation_cancelled is
@@ -174,7 +174,7 @@ task<first_of<await_result_t<Branch>>> await_any_of(std::vector<Branch> children
 
 } // namespace detail
 
-/// As above for any number of one type. Throws std::invalid_argument if there is none.
+/// Does the same for any number of one type. Throws std::invalid_argument if there is none.
 template <task_body A>
 [[nodiscard]] auto when_any(std::vector<A>&& children) -> task<first_of<body_result_t<A>>> {
     if constexpr (detail::served_wait<A>)

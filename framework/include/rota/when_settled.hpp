@@ -70,7 +70,7 @@ task<std::tuple<settled<T>...>> await_settled(task<T>... children) {
 } // namespace detail
 
 /// Runs all `children`, anything that can be awaited (see task_body), side by side, as routines on
-/// the worker of the one that awaits, and tells how each has ended.
+/// the worker of the awaiting routine, and returns how each has ended.
 ///
 /// An error of one does not stop the others, and a stop of the parent stops those that have not
 /// ended; the results of the others are kept. So nothing is lost: `co_await with_timeout(1s,

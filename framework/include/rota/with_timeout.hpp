@@ -25,8 +25,8 @@ public:
     ~time_limit();
 
     [[nodiscard]] const std::stop_token& token() const noexcept { return stop_.token(); }
-    /// What a cancelled body means: throws timed_out if it was the timer that did it and the parent
-    /// goes on, returns otherwise.
+    /// Says what a cancelled body means: throws timed_out if the timer did it and the parent goes
+    /// on, returns otherwise.
     void throw_if_timed_out() const;
 
 private:
@@ -80,7 +80,7 @@ template <task_body A>
     return detail::run_limited(deadline, as_task(std::forward<A>(body)));
 }
 
-/// As with_deadline(), `length` from when it is awaited; to the next millisecond:
+/// Does what with_deadline() does, `length` from when it is awaited, to the next millisecond:
 /// `co_await with_timeout(1s, channel.pop())`.
 template <task_body A>
 [[nodiscard]] auto with_timeout(time_span length, A&& body) -> task<body_result_t<A>> {

@@ -27,7 +27,7 @@ public:
     using time_point = std::chrono::steady_clock::time_point;
     virtual ~time_source() = default;
     [[nodiscard]] virtual time_point now() const noexcept = 0;
-    /// The machine's steady clock; lives for ever.
+    /// Returns the machine's steady clock; lives for ever.
     static const time_source& steady() noexcept;
 };
 
@@ -35,8 +35,8 @@ public:
 /// returned buffers and sends what has been written.
 class turn_hook {
 public:
-    /// `lent` says that the read side holds the baton, and will flush what it has gathered from
-    /// several workers itself.
+    /// `lent`: the read side holds the baton, and will itself flush what it has gathered from
+    /// several workers.
     virtual void after_turn(bool lent) noexcept = 0;
 
 protected:
@@ -51,7 +51,7 @@ public:
     kept_object& operator=(const kept_object&) = delete;
     virtual ~kept_object() = default;
 
-    /// It is in no list any more, and has to go. The baton holder.
+    /// Destroys the object, which is in no list any more. The baton holder.
     virtual void end() noexcept = 0;
 
 private:
@@ -71,11 +71,11 @@ enum class baton : std::uint32_t { parked, running, lent };
 /// drive it from theirs.
 ///
 /// The wake-up protocol. A producer adds to the inbox or to the completion queue, then reads the
-/// word; if it says `parked` it exchanges it for `running`, and only the one whose exchange
+/// word; if it says `parked` it exchanges it for `running`, and only the producer whose exchange
 /// succeeds sends the wake-up. The thread that goes to sleep stores `parked`, then looks at the
-/// queues and for the end again; if something is there it exchanges back, and if that fails
-/// another thread has the baton: with `running` a permit is on its way and is consumed by the wait,
-/// with `lent` the holder looks again in its turn when it gives back. All of these are sequentially
+/// queues and for the end again; if something is there it exchanges back, and if that fails another
+/// thread has the baton: with `running` a permit is on its way and is consumed by the wait, with
+/// `lent` the holder looks again in its turn when it gives back. All of these are sequentially
 /// consistent, so of a producer and a sleeper at least one sees the other: no wake-up is lost, and
 /// none is sent to a worker that is awake.
 ///
@@ -93,8 +93,8 @@ public:
 
     [[nodiscard]] std::size_t index() const noexcept { return index_; }
     /// Makes `r` runnable here. Local and free of atomics if the caller holds the baton. `r` may
-    /// run, and be the last that refers to the worker, before this returns: the worker goes only
-    /// when no post() is under way.
+    /// run, and be the last reference to the worker, before this returns: the worker goes only when
+    /// no post() is under way.
     void post(runnable& r) noexcept;
     /// Adds a batch of completions without a wake-up: follow it by notify() or by a lent run.
     void deliver(const completion* batch, std::size_t count) { completions_.push(batch, count); }
@@ -110,12 +110,12 @@ public:
         put_off_wakes(const put_off_wakes&) = delete;
         put_off_wakes& operator=(const put_off_wakes&) = delete;
     };
-    /// True if the calling thread holds the baton.
+    /// Returns true if the calling thread holds the baton.
     [[nodiscard]] bool is_current() const noexcept { return current() == this; }
-    /// True if the calling thread holds the baton, or if there is no thread to hold it but the
-    /// driver (inline_scheduler). For checks.
+    /// Returns true if the calling thread holds the baton, or if there is no thread to hold it but
+    /// the driver (inline_scheduler). For checks.
     [[nodiscard]] bool is_held() const noexcept { return is_current() || parking_ == nullptr; }
-    /// The worker whose baton the calling thread holds, or null.
+    /// Returns the worker whose baton the calling thread holds, or null.
     [[nodiscard]] static worker* current() noexcept;
     [[nodiscard]] baton state() const noexcept { return baton_.load(std::memory_order_relaxed); }
     [[nodiscard]] worker_load load() const noexcept;
@@ -128,8 +128,8 @@ public:
     [[nodiscard]] std::size_t connections() const noexcept {
         return static_cast<std::size_t>(connections_.load(std::memory_order_relaxed));
     }
-    /// Takes a place for a routine, or for what a routine may outlive (a connection, a listener);
-    /// false if the worker has ended, and would never run it.
+    /// Takes a place for a routine, or for what a routine may outlive (a connection, a listener).
+    /// Returns false if the worker has ended, and would never run it.
     [[nodiscard]] bool add_place() noexcept;
     /// Gives the place back.
     void remove_place() noexcept;
@@ -142,12 +142,13 @@ public:
     [[nodiscard]] std::size_t routines() const noexcept {
         return static_cast<std::size_t>(routines_.load(std::memory_order_relaxed));
     }
-    /// What one completion and the routines that it made ready have cost lately (EWMA, alpha 0.05).
+    /// Returns what one completion and the routines that it made ready have cost lately (EWMA,
+    /// alpha 0.05).
     [[nodiscard]] std::chrono::nanoseconds cost_per_event() const noexcept {
         return std::chrono::nanoseconds(cost_ns_.load(std::memory_order_relaxed));
     }
     [[nodiscard]] std::uint32_t pending_completions() const noexcept { return completions_.size(); }
-    /// What it is at, for what watches over it. `step` is what was begun last and has not returned,
+    /// What the worker is doing, for the watch. `step` is what was begun last and has not returned,
     /// or null; `steps` counts them; `thread` (man 2 gettid) holds the baton, or held it last.
     struct pulse {
         const runnable* step = nullptr;
@@ -155,42 +156,42 @@ public:
         int thread = 0;
     };
     [[nodiscard]] pulse read_pulse() const noexcept;
-    /// True if a thread holds the baton. Sequentially consistent: see stall_watch.hpp.
+    /// Returns true if a thread holds the baton. Sequentially consistent: see stall_watch.hpp.
     [[nodiscard]] bool awake() const noexcept {
         return baton_.load(std::memory_order_seq_cst) != baton::parked;
     }
-    /// Whether a step goes on for so long that new work had better go elsewhere.
+    /// Returns whether a step has gone on for so long that new work had better go elsewhere.
     [[nodiscard]] bool held_up() const noexcept { return held_up_.load(std::memory_order_relaxed); }
     void set_held_up(bool value) noexcept { held_up_.store(value, std::memory_order_relaxed); }
-    /// When the worker next needs a turn for a timer that its sleeping thread does not know of
-    /// (armed in a lent run): the lender must see to it. time_point::max() if there is none.
+    /// Returns when the worker next needs a turn for a timer that its sleeping thread does not know
+    /// of (armed in a lent run): the lender must see to it. time_point::max() if there is none.
     [[nodiscard]] time_point lent_deadline() const noexcept;
 
     // -- the baton holder
 
     [[nodiscard]] timer_wheel& timers() noexcept { return timers_; }
-    /// The time as of the start of this turn; now() when precision matters.
+    /// Returns the time as of the start of this turn; now() when precision matters.
     [[nodiscard]] time_point turn_time() const noexcept { return turn_time_; }
     [[nodiscard]] time_point now() const noexcept { return time_.now(); }
-    /// A client that has been here for a while has said something: heavy work for those that come
-    /// is not to hold it up.
+    /// Notes that an established client has sent something, so that handshakes of new clients go
+    /// elsewhere.
     void note_client() noexcept { client_heard_ = turn_time_; }
-    /// When that was last.
+    /// Returns the time of the last note_client().
     [[nodiscard]] time_point client_heard() const noexcept { return client_heard_; }
-    /// Counts an await of the routine that runs which need not wait; true if the budget of its step
-    /// is spent, and it has to yield instead.
+    /// Counts an await, by the running routine, that need not wait. Returns true if the budget of
+    /// its step is spent, and it has to yield instead.
     [[nodiscard]] bool spend() noexcept { return budget_.count() && budget_.look(time_.now()); }
-    /// As spend(), `now` being known.
+    /// Does what spend() does, with `now` known.
     [[nodiscard]] bool spend(time_point now) noexcept {
         return budget_.count(now) && budget_.look(now);
     }
-    /// The routine that runs yields.
+    /// Notes that the running routine yields.
     void count_yield() noexcept {
         if (budget_.count_yield())
             budget_.look_at_turn(time_.now(), turn_time_);
     }
 
-    /// What is kept here under `key`, or null.
+    /// Returns what is kept here under `key`, or null.
     [[nodiscard]] kept_object* kept(const void* key) const noexcept {
         kept_object* at = kept_;
         while (at != nullptr && at->key_ != key)
@@ -205,7 +206,7 @@ public:
     /// is left; what is wanted later is made again.
     void end_kept() noexcept;
 
-    /// Runs `r` now, as what is left of the step under way. Not from inside a routine.
+    /// Runs `r` now, as the rest of the step under way. Not from inside a routine.
     void run_here(runnable& r) noexcept {
         ROTA_CHECK(is_held(), "a step is of the holder of the baton");
         step_.store(&r, std::memory_order_relaxed);
@@ -214,7 +215,7 @@ public:
 
     // -- the reactor's read side
 
-    /// Takes the baton if the worker is parked. Follow by run_lent().
+    /// Takes the baton if the worker is parked, and returns whether it did. Follow by run_lent().
     [[nodiscard]] bool try_lend() noexcept;
     /// Runs what is ready until nothing is or `budget` has been used up, then gives the baton back;
     /// with work left over, to the worker's own thread.
@@ -224,7 +225,7 @@ public:
 
     // -- before the thread starts
 
-    /// What is told when it wakes up; outlives it.
+    /// Sets the watch that is told of wake-ups; it outlives the worker.
     void set_watch(stall_watch* watch) noexcept { watch_ = watch; }
 
     void set_turn_hook(turn_hook* hook) noexcept { hook_ = hook; }
@@ -236,22 +237,24 @@ public:
     void run() noexcept;
     /// Lets run() return once no routine is left. Any thread.
     void stop() noexcept;
-    /// Takes stop() back: true if run() goes on; false, with nothing changed, if it has returned.
-    /// Any thread.
+    /// Takes stop() back. Returns true if run() goes on; false, with nothing changed, if it has
+    /// returned. Any thread.
     [[nodiscard]] bool try_resume() noexcept;
-    /// Before a run() that follows one which has returned, or a retire(). No thread runs it.
+    /// Makes it usable again after a run() that returned, or a retire(). Call while no thread runs
+    /// it.
     void restart() noexcept;
-    /// As try_resume(), and restart() if that is false.
+    /// Does what try_resume() does, and restart() if that is false.
     bool resume() noexcept;
-    /// As if run() had returned: no place is given. Before the first run(), with no place taken.
+    /// Puts it in the state after run() has returned: no place is given. Before the first run(),
+    /// with no place taken.
     void retire() noexcept;
-    /// True once run() has returned because of stop(). Any thread.
+    /// Returns true once run() has returned because of stop(). Any thread.
     [[nodiscard]] bool ended() const noexcept { return (population_.load() & ended_bit) != 0; }
-    /// One turn without sleeping, for a driver that holds the baton from the beginning
+    /// Runs one turn without sleeping, for a driver that holds the baton from the beginning
     /// (inline_scheduler): completions, timers, inbox, then up to `steps` runnables. Returns how
     /// many it ran.
     std::size_t turn(std::size_t steps) noexcept;
-    /// What belongs behind a turn: calls the hook.
+    /// Calls the hook, as belongs after a turn.
     void end_turn() noexcept;
     [[nodiscard]] bool has_work() const noexcept;
     /// Marks the calling thread as the holder, for a driver that is not run(). Returns what it held
@@ -288,7 +291,8 @@ private:
         explicit visit(worker& w, std::int64_t posted = 0) noexcept : worker_(w) {
             worker_.inbox_count_.fetch_add(one_visit + posted, std::memory_order_relaxed);
         }
-        /// Releases all that the visitor has done here to the destructor. Nothing is touched after.
+        /// Releases all that the visitor has done here to the destructor. Nothing is touched
+        /// afterwards.
         ~visit() { worker_.inbox_count_.fetch_sub(one_visit, std::memory_order_release); }
         visit(const visit&) = delete;
         visit& operator=(const visit&) = delete;

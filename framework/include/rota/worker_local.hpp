@@ -10,7 +10,7 @@
 namespace rota {
 namespace detail {
 
-/// What worker_local<T> does whatever T is.
+/// The part of worker_local<T> that does not depend on T.
 class worker_locals {
 public:
     worker_locals();
@@ -40,9 +40,9 @@ protected:
     };
 
     ~worker_locals();
-    /// The worker that the calling thread runs. Throws std::logic_error if there is none.
+    /// Returns the worker that the calling thread runs. Throws std::logic_error if there is none.
     [[nodiscard]] static worker& here();
-    /// `made` is that of `home` from now on.
+    /// Makes `made` the object of `home`.
     object& add(std::unique_ptr<object> made, worker& home) noexcept;
     /// Ends all objects: see ~worker_local().
     void end_all() noexcept;
@@ -53,13 +53,13 @@ protected:
 } // namespace detail
 
 /// One T for each worker, made on that worker when it is first asked for there, and destroyed on
-/// it: what routines of a worker share without locks, as a pool of connections or a cache.
+/// it: what routines of a worker share without locks, such as a pool of connections or a cache.
 ///
 /// It follows the worker and not the thread, which thread_local does not: a worker's routines run
 /// on its own thread and, lent, on the thread that receives, beside those of other workers; and a
 /// worker that ends and comes again (runtime::set_workers) has another thread then. Connections in
 /// a thread_local would be used on a worker that is not theirs, and would keep their worker, and
-/// with it the thread, from its end.
+/// with it the thread, from ending.
 ///
 /// An object is destroyed when its worker is to end and has no routine left, before the worker lets
 /// connections go that outlive their routines; asked for again after that, it is made again. An
@@ -71,18 +71,18 @@ protected:
 template <class T>
 class worker_local : private detail::worker_locals {
 public:
-    /// Objects are `T()`.
+    /// Makes the objects by `T()`.
     worker_local() requires std::default_initializable<T> : make_([] { return T(); }) {}
-    /// Objects are what `make` returns; it is called on the workers, perhaps on several at once,
-    /// and must not ask for this worker_local.
+    /// Makes the objects by `make`, which is called on the workers, perhaps on several at once, and
+    /// must not ask for this worker_local.
     explicit worker_local(std::function<T()> make) : make_(std::move(make)) {}
     /// Destroys every object on its worker, while the workers run. A thread that is no worker waits
     /// until that is done; on a worker its own is destroyed at once, and the others soon. No
     /// routine may use an object any more.
     ~worker_local() { end_all(); }
 
-    /// The object of the worker that the calling code runs on. Throws std::logic_error where there
-    /// is none (main(), a thread of blocking()), and what making the object throws.
+    /// Returns the object of the worker that the calling code runs on. Throws std::logic_error
+    /// where there is none (main(), a thread of blocking()), and what making the object throws.
     T& get() {
         worker& home = here();
         kept_object* const there = home.kept(all_.get());

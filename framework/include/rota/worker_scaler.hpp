@@ -5,7 +5,7 @@
 
 namespace rota {
 
-/// How many workers there should be, between a least and a most, as looks at them show.
+/// Decides how many workers there should be, between a least and a most, from looks at them.
 ///
 /// It adds one while nearly all are found at work, quickly, and takes one away when fewer would
 /// have done for some time. Between the two lies a gap, so that a steady load leaves it alone.
@@ -16,8 +16,8 @@ public:
     worker_scaler(std::size_t least, std::size_t most) noexcept
         : least_(static_cast<double>(least)), most_(static_cast<double>(most)) {}
 
-    /// Of `active` workers `busy` were at work at this look, `passed` after the one before. Returns
-    /// how many there should be: `active`, one more, or one less.
+    /// Takes in that `busy` of `active` workers were at work at this look, `passed` after the one
+    /// before. Returns how many there should be: `active`, one more, or one less.
     std::size_t next(std::size_t active, std::size_t busy,
                      std::chrono::duration<double> passed) noexcept {
         const auto found = static_cast<double>(busy);
@@ -34,7 +34,7 @@ public:
         return active;
     }
 
-    /// Whether it may still take one away although nothing happens.
+    /// Returns whether it may still take one away although nothing happens.
     [[nodiscard]] bool above_least(std::size_t active) const noexcept {
         return static_cast<double>(active) > least_;
     }
@@ -48,7 +48,7 @@ private:
     static constexpr double grow_above = 0.8;
     static constexpr double shrink_below = 0.6;
 
-    /// Of the latest look in an exponentially weighted average.
+    /// Returns the weight of the latest look in an exponentially weighted average.
     static double weight(double spans) noexcept;
 
     std::size_t changed(std::size_t to) noexcept {

@@ -8,7 +8,7 @@
 
 namespace rota {
 
-/// What yield() returns: to be awaited.
+/// The awaiter that yield() returns.
 class [[nodiscard]] yield_awaiter {
 public:
     bool await_ready() const noexcept { return false; }
@@ -30,7 +30,7 @@ private:
     bool cancelled_ = false;
 };
 
-/// `co_await yield();` puts the routine behind the others that its worker has ready. A long
+/// `co_await yield();` puts the routine after the others that its worker has ready. A long
 /// computation does this now and then, since nothing else interrupts it. Throws operation_cancelled
 /// when stop has been requested.
 inline yield_awaiter yield() noexcept { return {}; }
