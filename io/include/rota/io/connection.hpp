@@ -32,12 +32,11 @@ using rest_memo = std::array<std::uint64_t, 2>;
 ///
 /// It may be moved and destroyed on any thread, and outlive its routine: then its worker closes it.
 /// But not while a routine waits in it, unless that routine has been told to stop: it would wait
-/// for ever, so the program ends. One that was moved from can be assigned to and destroyed, no
-/// more.
+/// for ever, so the program ends. A moved-from connection can only be assigned to and destroyed.
 ///
 /// context::stop() aborts those that are left. It may outlive the context, too: it is dead then,
-/// calls fail with ECONNABORTED, and its end only frees its memory. Connections that are kept for
-/// later belong in a worker_local (rota/worker_local.hpp).
+/// calls fail with ECONNABORTED, and destroying it only frees its memory. Connections that are kept
+/// for later belong in a worker_local (rota/worker_local.hpp).
 class connection final : public stream {
 public:
     /// Takes over `core`, which is open. For listener, server and connect().
@@ -67,14 +66,14 @@ public:
     void rest() noexcept override;
     void abort() noexcept override;
 
-    /// The addresses of both ends (man 2 getpeername, getsockname). Without a peer any more, peer()
-    /// throws ENOTCONN.
+    /// Return the addresses of both ends (man 2 getpeername, getsockname). If there is no peer any
+    /// more, peer() throws ENOTCONN.
     [[nodiscard]] endpoint peer() const;
     [[nodiscard]] endpoint local() const;
-    /// The socket, for getsockopt and setsockopt. Owned by the connection; neither read, write nor
-    /// close it.
+    /// Returns the socket, for getsockopt and setsockopt. Owned by the connection; neither read,
+    /// write nor close it.
     [[nodiscard]] int native_handle() const noexcept;
-    /// The worker that it lives on. Throws std::system_error if the context has stopped.
+    /// Returns the worker that it lives on. Throws std::system_error if the context has stopped.
     [[nodiscard]] worker& home() const;
 
 private:

@@ -35,17 +35,17 @@ struct context_options {
 /// wakes it to end the rings.
 ///
 /// The destructor stops. On a thread of the context's own, as when a handler calls exit() and the
-/// context is static, it ends the program, with words on stderr: end such a program by
-/// server::drain(), or by std::quick_exit(). Thread-safety: as the runtime's.
+/// context is static, it ends the program with a message: end such a program by server::drain(), or
+/// by std::quick_exit(). Thread-safety: as the runtime's.
 class context {
 public:
-    /// Probes the kernel, sets up rings and threads. Says in one log line what was chosen, and in
-    /// one before it why it is not io_uring if it was unavailable. Throws std::runtime_error that
+    /// Probes the kernel, sets up rings and threads. Logs in one line what was chosen, and in one
+    /// before it why that is not io_uring if it was unavailable. Throws std::runtime_error that
     /// says why when a backend that was asked for by name is unavailable, std::system_error when
     /// threads or rings cannot be made, std::invalid_argument for impossible options.
     explicit context(const context_options& options = {});
-    /// As above with backends that do not come from the kernel, or not directly: a simulation, or
-    /// one that fails on purpose (backend.hpp in io/src).
+    /// Does the same with backends that do not come from the kernel, or not directly: a simulation,
+    /// or one that fails on purpose (backend.hpp in io/src).
     context(const context_options& options, backend_source backends);
     ~context();
     context(const context&) = delete;
@@ -57,7 +57,7 @@ public:
     body_result_t<A> block_on(A&& body) {
         return workers().block_on(std::forward<A>(body));
     }
-    /// The runtime, to spawn on.
+    /// Returns the runtime, to spawn on.
     [[nodiscard]] runtime& workers() noexcept;
 
     /// Cancels every routine, aborts every connection, waits for all of them, ends the threads.
@@ -70,7 +70,7 @@ public:
     /// server does it when a crowd of clients has gone. Any thread.
     void return_memory() noexcept;
 
-    /// What was chosen.
+    /// Return what was chosen.
     [[nodiscard]] backend_kind backend() const noexcept;
     [[nodiscard]] const reactor_options& options() const noexcept;
 

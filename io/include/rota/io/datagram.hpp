@@ -12,8 +12,8 @@
 namespace rota::io {
 namespace detail {
 
-/// What one message of the kernel brought: a datagram, or several of one sender and, but for the
-/// last, of one size (UDP_GRO, man 7 udp).
+/// One message from the kernel: a datagram, or several of one sender and, except for the last, of
+/// one size (UDP_GRO, man 7 udp).
 struct received_message {
     const char* data = nullptr;
     std::size_t size = 0;
@@ -29,21 +29,21 @@ struct received_message {
 
 } // namespace detail
 
-/// A datagram that has been received: a view, valid as long as the batch that it is of.
+/// A received datagram: a view, valid as long as the batch that it belongs to.
 class datagram {
 public:
     datagram(const detail::received_message& of, std::size_t at) noexcept
         : bytes_(of.data + at, of.each == 0 ? of.size : std::min(of.each, of.size - at)), of_(&of) {
     }
 
-    /// What it carries; may be empty.
+    /// Returns the content; may be empty.
     [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
-    /// The address of its sender, to answer to.
+    /// Returns the address of the sender, to answer to.
     [[nodiscard]] endpoint from() const noexcept {
         return endpoint::from(of_->from, of_->from_length);
     }
-    /// Whether it was longer than datagram_options::datagram_bytes_max; bytes() is its beginning,
-    /// and the rest is lost (MSG_TRUNC, man 2 recvmsg).
+    /// Returns whether it was longer than datagram_options::datagram_bytes_max; bytes() is its
+    /// beginning, and the rest is lost (MSG_TRUNC, man 2 recvmsg).
     [[nodiscard]] bool truncated() const noexcept { return of_->truncated; }
 
 private:
@@ -53,7 +53,7 @@ private:
 
 /// The datagrams that one receive() gave, in the order in which they arrived, at least one: a range
 /// of `datagram`. A view of the socket's buffers, valid until its next receive() or try_receive(),
-/// however that ends, or until the socket goes.
+/// however that ends, or until the socket is destroyed.
 class datagram_batch {
 public:
     class iterator {
@@ -89,14 +89,14 @@ public:
 
     [[nodiscard]] iterator begin() const noexcept { return iterator(first_); }
     [[nodiscard]] iterator end() const noexcept { return iterator(last_); }
-    /// How many there are.
+    /// Returns how many there are.
     [[nodiscard]] std::size_t size() const noexcept {
         std::size_t all = 0;
         for (const auto* m = first_; m != last_; ++m)
             all += m->count();
         return all;
     }
-    /// The one that arrived first.
+    /// Returns the one that arrived first.
     [[nodiscard]] datagram front() const noexcept { return *begin(); }
 
 private:

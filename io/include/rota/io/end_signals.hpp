@@ -12,16 +12,16 @@
 
 namespace rota::io {
 
-/// The signals that end a program, SIGINT, SIGTERM and SIGHUP (unless that is ignored, as nohup(1)
-/// has it, or means something else), on a thread of its own, so that no handler that keeps its
+/// Waits for the signals that end a program, SIGINT, SIGTERM and SIGHUP (unless that is ignored, as
+/// by nohup(1), or means something else), on a thread of its own, so that no handler that keeps its
 /// worker can hold them up.
 ///
 /// Once there has been one, the process ends in time, whatever hangs: if the drain timeout and
 /// `grace` have passed, or `grace` after a second one, it says so in the log and ends with exit
-/// code 1 on the spot. Lives in main(), around all that may hang, the context too.
+/// code 1 at once. Lives in main(), around all that may hang, the context too.
 ///
-/// Making one blocks the signals in the calling thread. Threads that do not block them, as those
-/// that were started before, hand on what they get: handlers that the program had for them are not
+/// Making one blocks the signals in the calling thread. Threads that do not block them, such as
+/// those started before, hand on what they get: handlers that the program had for them are not
 /// called meanwhile. The destructor restores those, and the mask of the thread that runs it, and
 /// drops what has not been taken. There is one at a time in a process.
 class end_signals {
@@ -30,8 +30,8 @@ public:
 
     /// What SIGHUP does, from the start on.
     enum class hangups {
-        end, ///< as the other signals, unless it is ignored
-        call ///< what call_on_hangup() is given, also if it was ignored
+        end, ///< what the other signals do, unless it is ignored
+        call ///< calls what call_on_hangup() is given, also if it was ignored
     };
 
     /// Throws std::system_error if no thread can be created, and std::logic_error if there is one
@@ -41,19 +41,19 @@ public:
     end_signals(const end_signals&) = delete;
     end_signals& operator=(const end_signals&) = delete;
 
-    /// From now on `drain` is called for each signal, up to two, and now for those that there were.
-    /// It does not throw. Empty: nothing is called any more, nor is being called on return, and the
-    /// log has what is said of the signals.
+    /// Has `drain` called for each signal from now on, up to two, and now for those so far. It must
+    /// not throw. Empty: nothing is called any more, nor still running on return, and the log has
+    /// what there was to say of the signals.
     void call(std::function<void()> drain);
 
-    /// From now on `hangup` is called for each SIGHUP, on the thread of the signals, which has
+    /// Has `hangup` called for each SIGHUP from now on, on the thread of the signals, which has
     /// nothing else to do meanwhile but to end the program; and now, once, if there have been some
-    /// that nothing was called for. It does not throw. Empty: nothing is called, nor is being
-    /// called on return. Throws std::logic_error unless `hangups::call` was given.
+    /// for which nothing was called. It must not throw. Empty: nothing is called, nor still running
+    /// on return. Throws std::logic_error unless `hangups::call` was given.
     void call_on_hangup(std::function<void()> hangup);
 
 private:
-    /// Sees to it that there is one.
+    /// Makes sure that there is only one.
     class alone {
     public:
         alone();
@@ -76,7 +76,7 @@ private:
         sigset_t before_;
     };
 
-    /// Has signals that other threads get handed on to the one that listens.
+    /// Has signals that other threads get handed on to the listening one.
     class handed_on {
     public:
         explicit handed_on(const sigset_t& which) noexcept;

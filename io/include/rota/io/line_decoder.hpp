@@ -12,15 +12,16 @@ namespace rota::io {
 /// thread at a time.
 class line_decoder {
 public:
-    /// Lines of more than `max_bytes` bytes, without their end, are refused.
+    /// Refuses lines of more than `max_bytes` bytes, without their end.
     explicit line_decoder(std::size_t max_bytes = 65536) noexcept : max_bytes_(max_bytes) {}
 
-    /// Takes bytes up to the end of the first line, or all of them; `used` says how many. The line
-    /// without its end, or nothing if more is needed. Throws std::length_error for a line above the
-    /// limit.
+    /// Takes bytes up to the end of the first line, or all of them, and sets `used` to how many.
+    /// Returns the line without its end, or nothing if more is needed. Throws std::length_error for
+    /// a line above the limit.
     std::optional<std::string> feed(std::string_view bytes, std::size_t& used);
 
-    /// The end of the stream: the unfinished last line, if there is one. The decoder starts afresh.
+    /// Ends the stream: returns the unfinished last line, if there is one. The decoder starts
+    /// afresh.
     std::optional<std::string> finish();
 
 private:

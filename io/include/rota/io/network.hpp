@@ -13,17 +13,18 @@
 namespace rota::io {
 
 /// An IPv4 or IPv6 address without a port and a scope. An IPv4 address that is written as IPv6
-/// (IPv4-mapped, RFC 4291 section 2.5.5.2), as a listener on every address has them, is the
-/// IPv4 address. A value; any thread.
+/// (IPv4-mapped, RFC 4291 section 2.5.5.2), as a listener on every address has them, is the IPv4
+/// address. A value; any thread.
 class ip_address {
 public:
-    /// The usual notation, without brackets: "192.0.2.1", "2001:db8::1". Nothing for anything else.
+    /// Reads the usual notation, without brackets: "192.0.2.1", "2001:db8::1". Returns nothing for
+    /// anything else.
     [[nodiscard]] static std::optional<ip_address> parse(std::string_view text) noexcept;
-    /// Nothing for a Unix socket.
+    /// Returns the address of an endpoint; nothing for a Unix socket.
     [[nodiscard]] static std::optional<ip_address> of(const endpoint& where) noexcept;
 
     [[nodiscard]] bool is_v4() const noexcept;
-    /// The 16 bytes of IPv6, in network order; an IPv4 address is in the last four of them.
+    /// Returns the 16 bytes of IPv6, in network order; an IPv4 address is in the last four of them.
     [[nodiscard]] const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
     [[nodiscard]] std::string to_string() const;
     auto operator<=>(const ip_address&) const = default;
@@ -36,13 +37,14 @@ private:
 /// The addresses that begin with the same bits (CIDR, RFC 4632). A value; any thread.
 class network {
 public:
-    /// "10.0.0.0/8", as IPv6 "::ffff:10.0.0.0/104"; "2001:db8::/32"; or one address. Bits behind
-    /// the length do not count. Throws std::invalid_argument, which says what is wrong.
+    /// Reads "10.0.0.0/8", as IPv6 "::ffff:10.0.0.0/104"; "2001:db8::/32"; or one address. Bits
+    /// beyond the length are ignored. Throws std::invalid_argument, which says what is wrong.
     static network parse(std::string_view text);
 
-    /// IPv4 addresses are in IPv4 networks only, so not in "::/0".
+    /// Returns whether `address` is in it. IPv4 addresses are in IPv4 networks only, so not in
+    /// "::/0".
     [[nodiscard]] bool contains(const ip_address& address) const noexcept;
-    /// As parse() takes it, with a length.
+    /// Returns the text that parse() takes, with a length.
     [[nodiscard]] std::string to_string() const;
 
 private:
@@ -55,8 +57,8 @@ private:
 class network_list {
 public:
     network_list() = default;
-    /// Each as network::parse() takes it, or "unix" for whatever comes by a Unix socket. Throws
-    /// std::invalid_argument.
+    /// Reads texts, each as network::parse() takes it, or "unix" for whatever comes by a Unix
+    /// socket. Throws std::invalid_argument.
     explicit network_list(const std::vector<std::string>& texts);
 
     [[nodiscard]] bool contains(const ip_address& address) const noexcept;

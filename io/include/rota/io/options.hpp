@@ -12,8 +12,8 @@ enum class topology {
     split, ///< one thread receives for all workers, one sends; idle workers' light work runs on the
            ///< receiving one
     per_worker, ///< each worker has rings of its own and sleeps in them
-    dedicated,  ///< as split, but each thread keeps to its part: one only receives, one only sends,
-                ///< and workers' work runs on the workers' own threads, always
+    dedicated,  ///< like split, but each thread keeps to its part: one only receives, one only
+                ///< sends, and workers' work runs on the workers' own threads, always
 };
 
 /// What carries the bytes.
@@ -30,20 +30,19 @@ struct reactor_options {
     std::size_t receive_buffer_bytes = 8192;
     std::size_t high_water_bytes =
         std::size_t{256} * 1024; ///< queued output above which write() waits
-    std::size_t low_water_bytes = std::size_t{64} * 1024; ///< and below which it goes on
-    /// Received and unconsumed bytes of one connection: no more than that are taken from the
-    /// kernel, and it goes on once half of them are consumed. What fill_more() is asked to add to
-    /// does not count.
+    std::size_t low_water_bytes = std::size_t{64} * 1024; ///< and below which it continues
+    /// Received and unconsumed bytes of one connection: no more are taken from the kernel until
+    /// half of them are consumed. What fill_more() is asked to add to does not count.
     std::size_t max_unread_bytes = std::size_t{128} * 1024;
     /// Predicted cost up to which the receiving thread runs an idle worker's work itself (split).
     std::chrono::nanoseconds inline_budget = std::chrono::microseconds(30);
-    /// Queued output from which on the sending thread is woken instead of sending on the spot
-    /// (split). What is left when the socket is full goes out on the spot once it has room.
+    /// Queued output from which on the sending thread is woken instead of sending at once (split).
+    /// What is left when the socket is full goes out at once when it has room.
     std::size_t inline_send_bytes = std::size_t{512} * 1024;
-    /// How long the peer of a closed connection may take nothing of what was written to it; then
-    /// it is reset. Until all is taken the connection counts, also if the kernel has it all.
+    /// How long the peer of a closed connection may take nothing of what was written to it; then it
+    /// is reset. Until all is taken the connection counts, also if the kernel has it all.
     std::chrono::milliseconds linger = std::chrono::seconds(10);
-    /// Below this rate it may not stay for long either. 0: no minimum.
+    /// A peer below this rate is not waited for much longer either. 0: no minimum.
     std::uint64_t linger_rate_min_bytes_per_s = 240;
 };
 

@@ -19,7 +19,7 @@
 
 namespace rota::io {
 
-/// What becomes of a message for a client that does not read, once its outbox is full.
+/// What happens to a message for a client that does not read, once its outbox is full.
 enum class when_full {
     drop_oldest, ///< the client misses what has waited longest
     drop_newest, ///< the client misses this message
@@ -27,8 +27,9 @@ enum class when_full {
 };
 
 struct outbox_options {
-    /// That wait; at least 1. Far more than a routine can send before those that read have a turn
-    /// (rota/detail/budget.hpp): what tells that one does not is bytes_max.
+    /// The most messages that wait; at least 1. Far more than a routine can send before those that
+    /// read have a turn (rota/detail/budget.hpp): bytes_max is what tells that a client does not
+    /// read.
     std::size_t messages_max = 65'536;
     std::size_t bytes_max = 1'048'576; ///< of those together
     when_full policy = when_full::disconnect;
@@ -46,9 +47,9 @@ struct outbox_options {
 ///     members.remove(out);
 ///
 /// What is queued is within the options; beside it at most the stream's high-water mark and a
-/// message are held for a client. try_send(), send(), close() and what tells of the state are for
-/// any thread; the outbox outlives their calls and waits, so its owner takes it from where others
-/// find it, under their lock, before it goes.
+/// message are held for a client. try_send(), send(), close() and the calls that report the state
+/// are for any thread; the outbox outlives their calls and waits, so before destroying it its owner
+/// removes it from where others find it, under their lock.
 class outbox {
 public:
     class send_awaiter;
@@ -61,37 +62,38 @@ public:
 
     // -- any thread
 
-    /// Queues `message`, which is shared and not copied; never waits. False if the client will not
-    /// get it: the outbox has been closed or cut off, or is full and drops what is new. A message
-    /// of more than bytes_max is one for which it is always full. Where there is no memory to queue
-    /// another one, it is full, too.
+    /// Queues `message`, which is shared and not copied; never waits. Returns false if the client
+    /// will not get it: the outbox has been closed or cut off, or is full and drops what is new.
+    /// For a message of more than bytes_max it is always full; so it is where there is no memory to
+    /// queue another one.
     bool try_send(shared_bytes message) noexcept;
-    /// `co_await out.send(message)`: as try_send(), but where it is full it waits for room,
-    /// whatever the policy, first come first served. True; or false if the client will not get it:
-    /// the outbox is, or gets, closed or cut off, or the message has more than bytes_max. A wait
-    /// that is cancelled (operation_cancelled), or loses a race, has queued nothing. try_send()
-    /// does not queue behind those that wait, and where it drops what is oldest, it drops what
-    /// send() has queued, too. Throws std::bad_alloc.
+    /// `co_await out.send(message)` does what try_send() does, but where the outbox is full waits
+    /// for room, whatever the policy, first come first served. Gives true, or false if the client
+    /// will not get it: the outbox is, or gets, closed or cut off, or the message has more than
+    /// bytes_max. A wait that is cancelled (operation_cancelled), or loses a race, has queued
+    /// nothing. try_send() does not queue after those that wait, and where it drops what is oldest,
+    /// it drops what send() has queued, too. Throws std::bad_alloc.
     [[nodiscard]] send_awaiter send(shared_bytes message,
                                     std::source_location where = std::source_location::current());
     /// Takes no more messages. Those that are queued are still written.
     void close() noexcept;
-    /// Messages that wait.
+    /// Returns how many messages wait.
     [[nodiscard]] std::size_t size() const noexcept;
-    /// Messages that the client will never get, because the outbox was full.
+    /// Returns how many messages the client will never get, because the outbox was full.
     [[nodiscard]] std::uint64_t dropped() const noexcept;
-    /// Whether the client has been cut off because it did not read.
+    /// Returns whether the client has been cut off because it did not read.
     [[nodiscard]] bool cut_off() const noexcept;
 
     // -- the client's routine
 
     /// Runs `body`, the client's own work, and beside it writes what is queued to `to`; ends when
-    /// both have ended. So the body only reads, and sends through the outbox itself. After it the
-    /// outbox is closed, and what is left is written within outbox_options::finish_within.
+    /// both have ended. So the body only reads, and sends through the outbox itself. When it has
+    /// ended, the outbox is closed, and what is left is written within
+    /// outbox_options::finish_within.
     ///
     /// Throws what ends the body or the writing first; the other is cancelled then. When the client
-    /// is cut off, both are, the log is told, `to` is aborted, and it throws std::system_error
-    /// (ECONNABORTED), which io::server takes for a client that has gone. Once.
+    /// is cut off, both are cancelled, a line is logged, `to` is aborted, and it throws
+    /// std::system_error (ECONNABORTED), which io::server takes for a client that has gone. Once.
     task<void> serve(stream& to, task<void> body);
 
 private:

@@ -46,11 +46,12 @@ private:
 class rest_place {
 public:
     /// Lets the client of `of` rest, keeping no memory but that of the bare connection, and waits
-    /// for another resting client of the same worker to send something: true, and `of` has that
-    /// client and its memo. False if no more handlers are needed: this one has no client, and ends.
+    /// for another resting client of the same worker to send something. Returns true, and `of` has
+    /// that client and its memo; or false if no more handlers are needed: this one has no client,
+    /// and ends.
     ///
     /// Its handler must have written everything. A client that sends something while no handler
-    /// waits gets one of server::rest_handlers::resumed. One that ends or fails, or whose time is
+    /// waits is passed to server::rest_handlers::resumed. One that ends or fails, or whose time is
     /// up, or that rests when the server drains, is closed instead. Throws operation_cancelled;
     /// `of` says whether the client rests then.
     ///

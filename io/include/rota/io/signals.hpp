@@ -15,14 +15,15 @@ namespace rota::io {
 /// context take no signals anyway. The destructor restores the mask of the thread that runs it.
 class signal_set {
 public:
-    /// Throws std::invalid_argument for none, and for what is no signal or, as SIGKILL, none that
-    /// can be waited for; std::system_error.
+    /// Throws std::invalid_argument for an empty list, and for what is not a signal or, like
+    /// SIGKILL, cannot be waited for; std::system_error.
     explicit signal_set(std::initializer_list<int> signals);
     ~signal_set();
     signal_set(const signal_set&) = delete;
     signal_set& operator=(const signal_set&) = delete;
 
-    /// The number of the next signal. One routine at a time. Throws operation_cancelled.
+    /// Waits for the next signal and returns its number. One routine at a time. Throws
+    /// operation_cancelled.
     task<int> next(context& ctx);
 
 private:
