@@ -12,38 +12,38 @@
 namespace rota::http {
 
 enum class access_log_format : std::uint8_t {
-    /// As Apache and nginx have it: address, "-", user, time, "request line", status, bytes,
-    /// "Referer", "User-Agent".
+    /// As in Apache and nginx: address, "-", user, time, "request line", status, bytes, "Referer",
+    /// "User-Agent".
     combined,
-    /// An object for each request, with what the other one has no place for: how long it took,
-    /// route, host, scheme, request id, trace.
+    /// An object for each request, with what `combined` has no place for: how long it took, route,
+    /// host, scheme, request id, trace.
     json,
 };
 
 struct access_log_options {
-    /// Appended to; made if need be, for its owner and group to read. A pipe needs a reader.
+    /// Appended to; created if need be, readable by its owner and group. A pipe needs a reader.
     std::string path{};
     access_log_format format = access_log_format::combined;
-    /// What may wait to be written. Lines that there is no room for are dropped and counted.
+    /// How much may wait to be written. Lines for which there is no room are dropped and counted.
     std::size_t memory_bytes_max = 4'194'304;
-    /// What a client has sent is cut after so many bytes, each field.
+    /// Each field that a client has sent is cut after this many bytes.
     std::size_t field_bytes_max = 2'048;
-    /// Told of lines that were lost, and of a file that cannot be opened or written, in one line;
+    /// Called with one line about lines that were lost, or a file that cannot be opened or written;
     /// on the thread that writes. By default it is written to stderr.
     std::function<void(std::string_view)> report{};
 };
 
-/// A line for each answered request, in a file, written by a thread of its own: a slow disk costs
+/// Writes a line for each answered request to a file, on a thread of its own: a slow disk costs
 /// lines, and no client waits for it.
 ///
-/// A connection that ends before it has asked anything is no request, and has no line: one without
-/// the PROXY header that it needs, one in clear where TLS is spoken (both are told so by a 400),
-/// one whose handshake fails.
+/// A connection that ends before it has asked anything is not a request, and has no line: one
+/// without the PROXY header that it needs, one in clear where TLS is spoken (both are told so by a
+/// 400), one whose handshake fails.
 ///
 /// What a client has sent cannot become a line or a field of its own: control bytes, quotes,
-/// backslashes and, in combined, all that is not ASCII are escaped, as in Apache's log.
-/// Lines of one worker are in order; they are in the file within 200 ms. Bytes are those of
-/// the content.
+/// backslashes and, in combined, everything that is not ASCII are escaped, as in Apache's log.
+/// Lines of one worker are in order; they are in the file within 200 ms. Bytes are those of the
+/// content.
 ///
 ///     auto log = std::make_shared<access_log>(access_log_options{.path = "access.log"});
 ///     options.hooks.on_access = access_log::hook(log);
@@ -58,20 +58,20 @@ public:
     access_log(const access_log&) = delete;
     access_log& operator=(const access_log&) = delete;
 
-    /// Never waits for the file.
+    /// Queues a line. Never waits for the file.
     void write(const access_entry& entry);
-    /// Has the file opened anew before more is written, as when it was renamed (logrotate). Until
-    /// that is possible the old one is written to. Returns at once.
+    /// Has the file reopened before more is written, as when it was renamed (logrotate). Until that
+    /// is possible the old one is written to. Returns at once.
     void reopen() noexcept;
 
     struct counts {
         std::uint64_t written = 0; ///< lines
-        std::uint64_t dropped = 0; ///< that there was no room for
+        std::uint64_t dropped = 0; ///< for which there was no room
         std::uint64_t failed = 0;  ///< that could not be written
     };
     [[nodiscard]] counts counted() const noexcept;
 
-    /// For session_hooks::on_access.
+    /// Returns the function for session_hooks::on_access.
     [[nodiscard]] static std::function<void(const access_entry&)>
     hook(std::shared_ptr<access_log> self);
 

@@ -13,20 +13,21 @@ namespace rota::http {
 
 /// A cookie that a client sent: name and value as they came. Views of the request.
 struct request_cookie {
-    std::string_view name; ///< empty for one that was set without
+    std::string_view name; ///< empty for one that was set without a name
     std::string_view value;
 };
 
-/// The cookies of all Cookie fields, in their order, one of a name several times if it came so (RFC
-/// 6265 section 5.4: with the longest path first). Spaces and tabs around names and values are not
-/// of them, quotes are; nothing between two ';' is skipped. What has no '=' is the value of a
-/// cookie without a name. See request::cookies().
+/// Returns the cookies of all Cookie fields, in their order, one of a name several times if it came
+/// so (RFC 6265 section 5.4: with the longest path first). Spaces and tabs around names and values
+/// are not part of them, quotes are; nothing between two ';' is skipped. What has no '=' is the
+/// value of a cookie without a name. See request::cookies().
 [[nodiscard]] std::vector<request_cookie> read_cookies(header_list among);
-/// The value of the first cookie of that name; nothing if there is none. Names compare exactly.
+/// Returns the value of the first cookie of that name; nothing if there is none. Names compare
+/// exactly.
 [[nodiscard]] std::optional<std::string_view> find_cookie(header_list among,
                                                           std::string_view name) noexcept;
 
-/// Which requests from other sites a cookie goes with.
+/// The requests from other sites that a cookie is sent with.
 enum class same_site : std::uint8_t {
     unset,  ///< the browser's default, which is `lax` in most
     strict, ///< none
@@ -42,11 +43,11 @@ struct cookie {
     std::string name = {};
     std::string value = {};
     std::optional<std::chrono::sys_seconds> expires = std::nullopt;
-    /// Comes before `expires`. 0 removes it: see removed().
+    /// Takes precedence over `expires`. 0 removes it: see removed().
     std::optional<std::chrono::seconds> max_age = std::nullopt;
-    /// Without one the cookie goes to this very host only.
+    /// Empty: the cookie is sent to this very host only.
     std::string domain = {};
-    /// Without one: the path of the request, up to its last slash.
+    /// Empty: the path of the request, up to its last slash.
     std::string path = {};
     bool secure = false;
     bool http_only = false;
@@ -54,10 +55,10 @@ struct cookie {
     bool partitioned = false;
     http::same_site same_site = http::same_site::unset;
 
-    /// The value of Set-Cookie (RFC 6265 section 4.1). Throws std::invalid_argument, with a
-    /// sentence, for what must not stand there or what browsers refuse: a name that is no token, a
-    /// value that is not of cookie-octets (a pair of quotes around them may be), name and value of
-    /// more than 4,096 bytes together, an attribute of more than 1,024; a domain that is none, a
+    /// Returns the value of Set-Cookie (RFC 6265 section 4.1). Throws std::invalid_argument, with a
+    /// sentence, for what must not stand there or what browsers refuse: a name that is not a token,
+    /// a value that is not of cookie-octets (a pair of quotes may be around them), name and value
+    /// of more than 4,096 bytes together, an attribute of more than 1,024; an invalid domain, a
     /// path that does not begin with a slash or has a control character or ';' in it; a `max_age`
     /// below 0, `expires` outside of the years 1601 to 9999; `same_site::none` or `partitioned`
     /// without `secure`; a name that begins, in any case, with "__Secure-" without `secure`, with
@@ -66,7 +67,8 @@ struct cookie {
     /// is in one of the members can become an attribute, a cookie or a field of its own.
     [[nodiscard]] std::string to_string() const;
 
-    /// One that takes it away again: with its name, domain and path, no value, and no time left.
+    /// Returns a cookie that removes this one: with its name, domain and path, no value, and no
+    /// time left.
     [[nodiscard]] cookie removed() const;
 };
 

@@ -23,25 +23,25 @@ namespace rota::http {
 ///     co_await to.send(http::server_event(text).id("7").type("reset"));
 class server_event {
 public:
-    /// Data of any number of lines, ended by CR, LF or CRLF: the client gets them with LF between
-    /// them, an empty text as one. It should be UTF-8.
+    /// Takes data of any number of lines, ended by CR, LF or CRLF: the client gets them with LF
+    /// between them, an empty text as one. It should be UTF-8.
     explicit server_event(std::string data) : data_(std::move(data)) {}
 
-    /// What the client says in Last-Event-ID when it comes back. Throws std::invalid_argument for
-    /// one with CR, LF or NUL, which would be another line, or be ignored.
+    /// Sets what the client sends in Last-Event-ID when it comes back. Throws std::invalid_argument
+    /// for an id with CR, LF or NUL, which would be another line, or be ignored.
     server_event& id(std::string text) &;
     server_event&& id(std::string text) && { return std::move(id(std::move(text))); }
     server_event& id(std::uint64_t number) & { return id(std::to_string(number)); }
     server_event&& id(std::uint64_t number) && { return std::move(id(number)); }
-    /// What listeners are registered for: "message" for an event without. Throws
+    /// Sets what listeners are registered for: "message" for an event without. Throws
     /// std::invalid_argument as id() does.
     server_event& type(std::string text) &;
     server_event&& type(std::string text) && { return std::move(type(std::move(text))); }
-    /// How long the client waits before it comes back, from now on.
+    /// Sets how long the client waits before it comes back, from now on.
     server_event& retry(std::chrono::milliseconds time) &;
     server_event&& retry(std::chrono::milliseconds time) && { return std::move(retry(time)); }
 
-    /// As text/event-stream has it, the empty line at the end included.
+    /// Returns the event in the form of text/event-stream, with the empty line at the end.
     [[nodiscard]] std::string text() const;
     void append_to(std::string& to) const;
 
@@ -58,7 +58,7 @@ public:
     /// Throws std::bad_alloc.
     explicit shared_event(const server_event& what) : bytes_(what.text()) {}
     [[nodiscard]] std::string_view text() const noexcept { return bytes_.view(); }
-    /// For an io::outbox.
+    /// Returns the bytes for an io::outbox.
     [[nodiscard]] const io::shared_bytes& bytes() const noexcept { return bytes_; }
 
 private:
@@ -66,14 +66,13 @@ private:
 };
 
 struct event_stream_options {
-    /// After so much silence a comment is sent: proxies close what is silent, and only who writes
-    /// learns that a client has gone without a word. 0: never.
+    /// A comment is sent after silence for this long: proxies close what is silent, and a client
+    /// that vanished is noticed only by writing. 0: never.
     std::chrono::milliseconds heartbeat = std::chrono::seconds(15);
-    /// Sent first: how long the client waits before it comes back. It has a default of its own,
-    /// some seconds.
+    /// Sent first: how long the client waits before it comes back. Its own default is some seconds.
     std::optional<std::chrono::milliseconds> retry{};
     /// Ends the stream, in good order; give it server::drain_token(), and clients come back to the
-    /// next server. A source that shall say goodbye waits for the drain by itself.
+    /// next server. A source that is to say goodbye waits for the drain itself.
     std::stop_token until{};
 };
 
@@ -89,18 +88,19 @@ struct event_stream_options {
 ///         }
 ///     }
 ///
-/// The stream ends when its source does. A source that waits is cancelled when the client has gone,
-/// or options.until is requested; what it throws cuts the answer. A client that has closed its
-/// sending side only is served on: it gets a comment at once and each second, by which one that has
-/// gone is found out.
+/// The stream ends when its source does. A waiting source is cancelled when the client has gone, or
+/// options.until is requested; what it throws cuts the answer. A client that has closed only its
+/// sending side is served on: it gets a comment at once and each second, by which it shows if it
+/// has gone.
 ///
 /// Belongs to the request; used by its source only, which sends one after the other.
 class event_stream {
 public:
     using source = std::move_only_function<task<void>(event_stream&)>;
 
-    /// The answer: 200, text/event-stream, not to be stored by caches or held back by proxies. May
-    /// be given to HEAD. `produce` may be a coroutine lambda with captures: the response keeps it.
+    /// Returns the answer: 200, text/event-stream, not to be stored by caches or held back by
+    /// proxies. May be given to HEAD. `produce` may be a coroutine lambda with captures: the
+    /// response keeps it.
     [[nodiscard]] static response answer(request& asked, source produce,
                                          event_stream_options options = {});
 
@@ -111,22 +111,22 @@ public:
     /// is queued for it. Throws std::system_error when the client has gone, operation_cancelled.
     task<void> send(const server_event& what);
     task<void> send(shared_event what);
-    /// Several at once, each written by server_event::append_to(); they outlive the task.
+    /// Sends several at once, each written by server_event::append_to(); they outlive the task.
     task<void> send_text(std::string_view events);
-    /// A line that clients do not see, or several.
+    /// Sends a line that clients do not see, or several.
     task<void> comment(std::string_view text);
 
-    /// Sends what `from` sends from now on, to its end. One that does not keep up misses events, or
-    /// comes to an end, as `policy` says; whenever it has missed some it is told by `on_lag`, if
-    /// there is one, first.
+    /// Sends what `from` sends from now on, to its end. A client that does not keep up misses
+    /// events, or its stream ends, as `policy` says; whenever it has missed some it is first sent
+    /// `on_lag`, if there is one.
     task<void> follow(broadcast<shared_event>& from, lag_policy policy = lag_policy::skip,
                       std::optional<shared_event> on_lag = std::nullopt);
 
-    /// The id of the last event that the client has seen, as it says: anything that may stand in a
-    /// field, up to 1,024 bytes. Nothing if there is none, if it is longer, or if there are several
-    /// fields.
+    /// Returns the id of the last event that the client says it has seen: anything that may stand
+    /// in a field, up to 1,024 bytes. Nothing if there is none, if it is longer, or if there are
+    /// several fields.
     [[nodiscard]] std::optional<std::string_view> last_event_id() const noexcept;
-    /// The same as a number; nothing for what is none, or is above `most`.
+    /// Returns last_event_id() as a number; nothing if it is not a number, or above `most`.
     [[nodiscard]] std::optional<std::uint64_t>
     last_event_number(std::uint64_t most = std::uint64_t{1} << 62) const noexcept;
 
@@ -149,7 +149,7 @@ private:
     time_point written_{};
 };
 
-/// event_stream::last_event_id() of any request.
+/// Does what event_stream::last_event_id() does for any request.
 [[nodiscard]] std::optional<std::string_view> last_event_id(const request& asked) noexcept;
 
 } // namespace rota::http

@@ -35,7 +35,7 @@ inline constexpr auto token_chars = make_class("!#$%&'*+-.^_`|~");
     return detail::token_chars[static_cast<unsigned char>(c)];
 }
 
-/// What a name of a field, a method or a coding is made of.
+/// Returns whether the text is a token: what a name of a field, a method or a coding is made of.
 [[nodiscard]] constexpr bool is_token(std::string_view text) noexcept {
     for (char c : text) {
         if (!is_token_char(c))
@@ -48,7 +48,7 @@ inline constexpr auto token_chars = make_class("!#$%&'*+-.^_`|~");
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
 }
 
-/// Whether two names are one: compares without regard to the case of ASCII letters.
+/// Returns whether two names are the same, without regard to the case of ASCII letters.
 [[nodiscard]] constexpr bool iequals(std::string_view a, std::string_view b) noexcept {
     if (a.size() != b.size())
         return false;
@@ -59,7 +59,7 @@ inline constexpr auto token_chars = make_class("!#$%&'*+-.^_`|~");
     return true;
 }
 
-/// Without the spaces and tabs at both ends (OWS).
+/// Returns the text without the spaces and tabs at both ends (OWS).
 [[nodiscard]] constexpr std::string_view trim(std::string_view text) noexcept {
     while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
         text.remove_prefix(1);
@@ -78,25 +78,27 @@ inline constexpr auto token_chars = make_class("!#$%&'*+-.^_`|~");
 }
 
 /// Takes what stands before the next `separator` outside of quotes off the front of `list`,
-/// trimmed; it may be empty. A string that is quoted without an end goes to the end.
+/// trimmed; it may be empty. A quoted string without an end goes to the end.
 [[nodiscard]] std::string_view next_part(std::string_view& list, char separator) noexcept;
-/// A token as it is; a quoted string (RFC 9110 section 5.6.4) without its quotes and escapes.
+/// Returns a token as it is; a quoted string (RFC 9110 section 5.6.4) without its quotes and
+/// escapes.
 [[nodiscard]] std::string unquoted(std::string_view text);
-/// The text as it is if it is a token, else as a quoted string. Throws std::invalid_argument for
-/// one with a control character other than a tab.
+/// Returns the text as it is if it is a token, else as a quoted string. Throws
+/// std::invalid_argument for a text with a control character other than a tab.
 [[nodiscard]] std::string quoted(std::string_view text);
 
-/// Whether a comma-separated list has this element, in any case.
+/// Returns whether a comma-separated list has this element, in any case.
 [[nodiscard]] bool list_has(std::string_view list, std::string_view element) noexcept;
-/// Whether a field of that name has this element in its list, however many fields the list is
-/// spread over: list_has(r.headers(), "Connection", "close").
+/// Returns whether a field of that name has this element in its list, however many fields the list
+/// is spread over: list_has(r.headers(), "Connection", "close").
 [[nodiscard]] bool list_has(header_list among, std::string_view name,
                             std::string_view element) noexcept;
-/// The values of all fields of that name as one list, in their order; nothing if there is none.
+/// Returns the values of all fields of that name as one list, in their order; nothing if there is
+/// none.
 [[nodiscard]] std::optional<std::string> joined(header_list among, std::string_view name);
-/// Whether this field is about one connection, so that a proxy does not pass it on: Connection,
-/// those that `connection` (the value of that field) names, and those that always are (RFC 9110
-/// section 7.6.1).
+/// Returns whether this field is about one connection, so that a proxy does not pass it on:
+/// Connection, those that `connection` (the value of that field) names, and those that always are
+/// (RFC 9110 section 7.6.1).
 [[nodiscard]] bool is_hop_by_hop(std::string_view name, std::string_view connection = {}) noexcept;
 
 namespace detail {
@@ -107,7 +109,7 @@ template <class Number>
     return number;
 }
 
-/// Whether one of eight bytes is a control character other than a tab.
+/// Returns whether one of eight bytes is a control character other than a tab.
 [[nodiscard]] inline bool word_has_control(std::uint64_t word) noexcept {
     constexpr std::uint64_t ones = 0x0101010101010101;
     constexpr std::uint64_t highs = 0x8080808080808080;
@@ -125,7 +127,7 @@ template <class Number>
 }
 } // namespace detail
 
-/// True if the text holds a control character other than a tab. Eight bytes at a time.
+/// Returns whether the text holds a control character other than a tab. Eight bytes at a time.
 [[nodiscard]] inline bool has_control(std::string_view text) noexcept {
     const std::size_t size = text.size();
     const char* const at = text.data();

@@ -17,10 +17,10 @@
 
 namespace rota::http {
 
-/// Says whether a form may keep more, where many at once would keep too much.
+/// Decides whether a form may keep more, where many at once would keep too much.
 class form_memory {
 public:
-    /// So many bytes are kept in all, or are about to be; called again for every 64 KiB or so.
+    /// Called when `bytes` bytes are kept in all, or are about to be; again for every 64 KiB or so.
     /// Throws, as http_error(503), if that is too much.
     virtual void reach(std::uint64_t bytes) = 0;
 
@@ -28,39 +28,38 @@ protected:
     ~form_memory() = default;
 };
 
-/// What is taken of a form; more is a 413.
+/// How much of a form is accepted; more is a 413.
 struct form_limits {
     std::size_t parts_max = 1'000;           ///< fields and files
     std::size_t head_bytes_max = 16'384;     ///< of a part, and of a name in urlencoded content
     std::size_t value_bytes_max = 1'048'576; ///< of a field
     /// Names, values, and the files that form::read() keeps, in all.
     std::uint64_t kept_bytes_max = 16'777'216;
-    /// Is asked by form::read(), which it outlives, instead of body_reader::keep(), which is if it
-    /// is null.
+    /// If set, form::read() asks it instead of body_reader::keep(). Outlives the read.
     form_memory* memory = nullptr;
-    /// The content, as request::body().limit() has it; files that are not kept have no other bound.
+    /// The content, as for request::body().limit(); files that are not kept have no other bound.
     std::uint64_t content_bytes_max = std::numeric_limits<std::uint64_t>::max();
     /// Escapes in names of files stand for bytes, as RFC 7578 section 2 offers; else only "%22",
     /// "%0D" and "%0A", which is all that browsers write.
     bool percent_filenames = true;
 };
 
-/// What is said of a field or a file.
+/// What is known of a field or a file.
 struct form_part {
     std::string name; ///< may be empty or have controls in it, and need not be UTF-8
-    /// Of a file: as the client calls it, and it may call it anything ("../../etc/passwd", "",
-    /// controls but NUL).
+    /// Of a file: the client's name for it, which may be anything ("../../etc/passwd", "", controls
+    /// but NUL).
     std::optional<std::string> filename;
     /// Its Content-Type, without comments; "text/plain" if there is none (RFC 7578 section 4.4).
     std::string type = "text/plain";
 
     [[nodiscard]] bool is_file() const noexcept { return filename.has_value(); }
 
-    /// Of the lines of a part's head (multipart_parser::head()), as RFC 7578 section 4.2 and HTML
-    /// have it: a backslash in quotes escapes a quote or another one, unless the field is malformed
-    /// so; then none does, as in what browsers send. Throws http_error(400) for lines that are no
-    /// fields, and where Content-Disposition is missing, there twice, not "form-data" or without a
-    /// name.
+    /// Reads the lines of a part's head (multipart_parser::head()), as RFC 7578 section 4.2 and
+    /// HTML have it: a backslash in quotes escapes a quote or another one, unless the field is
+    /// malformed then; in that case none does, as in what browsers send. Throws http_error(400) for
+    /// lines that are not fields, and where Content-Disposition is missing, there twice, not
+    /// "form-data" or without a name.
     [[nodiscard]] static form_part parse(std::string_view head, bool percent_filenames = true);
 };
 
@@ -74,25 +73,24 @@ struct form_part {
 /// Content is application/x-www-form-urlencoded or multipart/form-data (RFC 7578). Belongs to the
 /// handler; the request outlives it.
 ///
-/// All that read throw http_error (400 for content that is malformed, 413 beyond a limit) and what
-/// body_reader::read() throws.
+/// All calls that read throw http_error (400 for content that is malformed, 413 beyond a limit) and
+/// what body_reader::read() throws.
 class form_reader {
 public:
-    /// Throws http_error: 415 for content of another type, 400 for a boundary that is missing or
-    /// none.
+    /// Throws http_error: 415 for content of another type, 400 for a missing or invalid boundary.
     explicit form_reader(request& from, form_limits most = {});
 
-    /// The next part, past what is left of the one before; nothing at the end.
+    /// Returns the next part, past what is left of the one before; nothing at the end.
     task<std::optional<form_part>> next();
-    /// The next piece of the part's content; empty at its end, and then again. Valid until the next
-    /// call.
+    /// Returns the next piece of the part's content; an empty one at its end, and in later calls.
+    /// Valid until the next call.
     task<std::string_view> read();
-    /// What is left of it, whole; 413 for more than `bytes_max`. See body_reader::keep().
+    /// Returns what is left of it, whole; 413 for more than `bytes_max`. See body_reader::keep().
     task<std::string> text(std::size_t bytes_max);
-    /// The same of a field: as long as its limit.
+    /// Does the same for a field: as long as its limit.
     task<std::string> text() { return text(limits_.value_bytes_max); }
     /// Writes what is left of it to a descriptor of a file, beside the workers (`blocking()`), and
-    /// says how much that was. Throws std::system_error, too: the disk is full.
+    /// returns how much that was. Throws std::system_error, too: the disk is full.
     task<std::uint64_t> save(int descriptor);
 
     [[nodiscard]] bool is_multipart() const noexcept { return parser_.index() == 1; }
@@ -125,12 +123,12 @@ struct form {
     std::vector<field> fields; ///< in their order; a name may be there several times
     std::vector<file> files;
 
-    /// The first field of that name.
+    /// Returns the first field of that name, or null.
     [[nodiscard]] const std::string* find(std::string_view name) const noexcept;
-    /// The first file of that name.
+    /// Returns the first file of that name, or null.
     [[nodiscard]] const file* find_file(std::string_view name) const noexcept;
-    /// The field as a T, as request::query<T>() has it. Throws http_error(400) for one that is
-    /// there and is not that.
+    /// Returns the field as a T, as request::query<T>() does. Throws http_error(400) for one that
+    /// is there and is not that.
     template <class T>
     [[nodiscard]] std::optional<T> value(std::string_view name) const {
         const std::string* const text = find(name);
@@ -138,7 +136,7 @@ struct form {
             return std::nullopt;
         return detail::value_of<T>("field", name, *text);
     }
-    /// One that has to be there: http_error(400) where there is none.
+    /// Returns a field that has to be there: http_error(400) where there is none.
     template <class T>
     [[nodiscard]] T required(std::string_view name) const {
         std::optional<T> found = value<T>(name);
@@ -147,11 +145,11 @@ struct form {
         return *std::move(found);
     }
 
-    /// Where files go that are not to be kept: it reads, or saves, the content of the part at hand;
-    /// what it leaves is skipped.
+    /// Called for files that are not to be kept: it reads, or saves, the content of the part at
+    /// hand; what it leaves is skipped.
     using file_taker = std::function<task<void>(const form_part&, form_reader&)>;
 
-    /// What request::form() does; with a taker `files` stays empty. Fields in the text that
+    /// Does what request::form() does; with a taker `files` stays empty. Fields in the text that
     /// "_charset_" or their Content-Type names (ISO-8859-1, windows-1252) become UTF-8; others are
     /// as they came.
     static task<form> read(request* from, form_limits most = {}, file_taker on_file = {});

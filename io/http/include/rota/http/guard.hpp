@@ -16,13 +16,13 @@
 namespace rota::http {
 
 struct guard_options {
-    /// True if the server listens where other machines reach it; see is_local(). Then any Host will
-    /// do, unless hosts are allowed: then one of those or any address.
+    /// True if the server listens where other machines reach it; see is_local(). Then any Host is
+    /// accepted, unless hosts are allowed: then one of those or any address.
     bool beyond_loopback = false;
     /// Further hosts, each with or without a port: "queue.example.org", "[2001:db8::1]:8080". No
     /// patterns.
     std::vector<std::string> allowed_hosts{};
-    /// What a client is told whose Host is another; a program says which option of its own helps.
+    /// What a client with another Host is told; a program names its own option that helps.
     std::string host_advice =
         "Host is neither localhost, nor a loopback address, nor a host that was allowed";
     /// If set, requests need one of its tokens.
@@ -37,7 +37,7 @@ struct guard_options {
 /// In this order, the first that fails is the answer:
 /// - 421 if Host, or the host of an absolute target, is another than localhost, a loopback address
 ///   with any port, or one of the allowed, compared without regard to case: a page whose own name
-///   has come to mean this machine (DNS rebinding) sends that name. An allowed host without a port
+///   now resolves to this machine (DNS rebinding) sends that name. An allowed host without a port
 ///   stands for every port; with one a Host without a port means 80 or 443. HTTP/1.0 without a Host
 ///   is refused, too.
 /// - 403 if a method other than GET, HEAD and OPTIONS comes with `Sec-Fetch-Site: cross-site`, or
@@ -54,19 +54,19 @@ public:
         std::string challenge{}; ///< for WWW-Authenticate, empty if none
     };
 
-    /// Throws std::invalid_argument if an allowed host is none, or the realm cannot be sent.
+    /// Throws std::invalid_argument if an allowed host is not a host, or the realm cannot be sent.
     explicit guard(guard_options options);
 
     [[nodiscard]] bool has_tokens() const noexcept { return options_.tokens != nullptr; }
-    /// What to answer instead, if anything.
+    /// Returns what to answer instead, if anything.
     [[nodiscard]] std::optional<refusal> check(const request& req) const;
-    /// The same without the tokens: for what a browser needs before it has one.
+    /// Does the same without the tokens: for what a browser needs before it has one.
     [[nodiscard]] std::optional<refusal> check_browser(const request& req) const;
-    /// The answer of a refusal, made by `page` if it is set, else a line of text.
+    /// Returns the answer of a refusal, made by `page` if it is set, else a line of text.
     [[nodiscard]] static response answer(const refusal& why, const error_page& page);
 
-    /// check() around everything in a router. A streamed answer is cut within a second or two of
-    /// its token being taken out.
+    /// Returns middleware that does check() around everything in a router. A streamed answer is cut
+    /// within a second or two of its token being taken out.
     [[nodiscard]] static middleware around(std::shared_ptr<const guard> self, error_page page = {});
 
 private:
@@ -76,17 +76,18 @@ private:
     const guard_options options_;
 };
 
-/// Whether a request comes from a page of the server's own origin, as Host has it, or from no
-/// browser: it has no Origin field. See guard; for what a browser lets pages of others do by GET,
-/// as WebSocket. Any thread.
+/// Returns whether a request comes from a page of the server's own origin, by Host, or from
+/// something other than a browser: it has no Origin field. See guard; for what a browser lets pages
+/// of others do by GET, as WebSocket. Any thread.
 [[nodiscard]] bool is_of_own_origin(const request& req) noexcept;
 
-/// Whether it is what a browser may say in Origin: "null", or scheme, host and perhaps port, in
-/// lower case, without the port that is the scheme's own, and nothing behind them (RFC 6454
-/// section 6.2); an address at its shortest; not ws and wss, which no page is of. Any thread.
+/// Returns whether it is what a browser may send in Origin: "null", or scheme, host and perhaps
+/// port, in lower case, without the port that is the scheme's own, and nothing after them (RFC 6454
+/// section 6.2); an address at its shortest; not ws and wss, which no page has. Any thread.
 [[nodiscard]] bool is_origin(std::string_view text);
 
-/// Whether only this machine reaches what listens there: a loopback address or a Unix socket.
+/// Returns whether only this machine reaches what listens there: a loopback address or a Unix
+/// socket.
 [[nodiscard]] bool is_local(const io::endpoint& where);
 
 } // namespace rota::http
