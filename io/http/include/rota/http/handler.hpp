@@ -21,7 +21,7 @@ namespace rota::http {
 /// - `response()`: a plain function: the cheapest; it runs on the connection's worker and must not
 ///   block;
 /// - `response(const request&)`: the same with the request;
-/// - `response(const request&, std::string)`: a plain function that wants the content, whole;
+/// - `response(const request&, std::string)`: a plain function that takes the content, whole;
 /// - `task<response>(request&)`: a coroutine, which may wait, and read the content in pieces.
 ///
 /// One object serves every worker at once, so it is called as const. The router keeps it for as
@@ -78,8 +78,8 @@ private:
 
 class next;
 
-/// A function around the handlers behind it: `co_return co_await proceed(req)` goes on, anything
-/// else answers itself. Kept by the router, as handlers are.
+/// A function around the inner handlers: `co_return co_await proceed(req)` goes on, anything else
+/// answers itself. Kept by the router, as handlers are.
 using middleware = std::move_only_function<task<response>(request&, next) const>;
 
 using middleware_chain = std::vector<std::shared_ptr<const middleware>>;

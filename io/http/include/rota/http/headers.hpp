@@ -11,33 +11,35 @@
 
 namespace rota::http {
 
-/// The header fields of a response, in the form in which they go out. A value; used by one thread
+/// The header fields of a response, in the form in which they are sent. A value; used by one thread
 /// at a time.
 ///
 /// A name that is not a token, or a value with a control character other than a tab (so CR, LF and
 /// NUL), throws std::invalid_argument: nothing that a client sent can be turned into a field or a
-/// response of its own. The fields that say where a message ends and what becomes of the connection
+/// response of its own. The fields that say where a message ends and what happens to the connection
 /// (Content-Length, Transfer-Encoding, Connection, Keep-Alive) are the server's and throw too;
-/// Connection is decided by response::close(). TE and Proxy-Connection, which say nothing in an
+/// Connection is decided by response::close(). TE and Proxy-Connection, which have no meaning in an
 /// answer, are left out. Small sets of fields need no allocation.
 class headers {
 public:
-    /// Adds a field, also if there is one of that name (Set-Cookie). As set() for a field that has
-    /// one value, such as Content-Type: two of it are malformed (RFC 9110 section 5.3).
+    /// Adds a field, also if there is one of that name (Set-Cookie). Does what set() does for a
+    /// field that has one value, such as Content-Type: two of it are malformed (RFC 9110 section
+    /// 5.3).
     void add(std::string_view name, std::string_view value);
     /// Replaces every field of that name.
     void set(std::string_view name, std::string_view value);
-    /// True if there was one.
+    /// Removes every field of that name; returns true if there was one.
     bool remove(std::string_view name);
 
-    /// The value of the first field of that name; valid until the next change.
+    /// Returns the value of the first field of that name; valid until the next change.
     [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept;
     [[nodiscard]] bool empty() const noexcept { return wire().empty(); }
-    /// Whether there is a Date; else the server adds it.
+    /// Returns whether there is a Date; else the server adds it.
     [[nodiscard]] bool has_date() const noexcept { return has_date_; }
-    /// Whether there is an Upgrade, which Connection has to name on its way (RFC 9110 section 7.8).
+    /// Returns whether there is an Upgrade, which Connection has to name on its way (RFC 9110
+    /// section 7.8).
     [[nodiscard]] bool has_upgrade() const noexcept { return has_upgrade_; }
-    /// Every field as "Name: value\r\n".
+    /// Returns every field as "Name: value\r\n".
     [[nodiscard]] std::string_view wire() const noexcept {
         return inline_size_ > 0 ? std::string_view(inline_.data(), inline_size_)
                                 : std::string_view(overflow_);
@@ -49,7 +51,7 @@ public:
     void append_trusted_type(std::string_view type);
 
 private:
-    /// `size` bytes behind the lines, or null where there is no room for them.
+    /// Returns `size` bytes after the lines, or null where there is no room for them.
     char* room_inline(std::size_t size) noexcept {
         if (!overflow_.empty() || inline_size_ + size > inline_capacity)
             return nullptr;

@@ -17,8 +17,8 @@
 
 namespace rota::http {
 
-/// A T out of a content, or a json::document. Throws http_error(400) for what is no JSON, or not as
-/// T is described: "items[3].name: expected a string, got 12".
+/// Reads a T out of a content, or a json::document. Throws http_error(400) for what is not JSON, or
+/// not as T is described: "items[3].name: expected a string, got 12".
 template <class T>
 [[nodiscard]] T read_json(std::string_view content, const json::read_options& how = {}) {
     try {
@@ -34,7 +34,7 @@ template <class T>
     }
 }
 
-/// What request::json() does.
+/// Does what request::json() does.
 template <class T>
 struct json_content {
     static task<T> read(request* from, std::size_t bytes_max, json::read_options how = {}) {
@@ -43,7 +43,7 @@ struct json_content {
     }
 };
 
-/// An answer in JSON, of what json::write() takes.
+/// Returns an answer in JSON, of what json::write() takes.
 template <class T>
 [[nodiscard]] response json_answer(const T& content, int status = 200) {
     return response::json(json::to_text(content)).status(status);

@@ -16,17 +16,18 @@ struct media_type {
     /// Names in lower case, values without their quotes, in their order; a name is there once.
     std::vector<std::pair<std::string, std::string>> parameters;
 
-    /// Nothing for what is not one, or has more than 32 parameters.
+    /// Reads a media type; returns nothing for what is not one, or has more than 32 parameters.
     [[nodiscard]] static std::optional<media_type> parse(std::string_view text);
-    /// "text/html": without parameters.
+    /// Returns "text/html": without parameters.
     [[nodiscard]] std::string essence() const { return type + '/' + subtype; }
-    /// Whether it is this one ("text/html"), whatever its parameters and its case.
+    /// Returns whether it is this one ("text/html"), whatever its parameters and its case.
     [[nodiscard]] bool is(std::string_view essence) const noexcept;
-    /// Whether its content is JSON: application/json, or any with the suffix "+json".
+    /// Returns whether its content is JSON: application/json, or any with the suffix "+json".
     [[nodiscard]] bool is_json() const noexcept;
-    /// The value of a parameter: of "charset", "boundary". Names compare without regard to case.
+    /// Returns the value of a parameter: of "charset", "boundary". Names compare without regard to
+    /// case.
     [[nodiscard]] std::optional<std::string_view> parameter(std::string_view name) const noexcept;
-    /// As parse() takes it.
+    /// Returns the text that parse() takes.
     [[nodiscard]] std::string to_string() const;
 
     bool operator==(const media_type&) const = default;

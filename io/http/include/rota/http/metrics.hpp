@@ -22,7 +22,7 @@ inline constexpr std::array<std::uint32_t, 17> latency_bounds_us{
     50,     100,     250,     500,     1'000,     2'500,     5'000,     10'000,    25'000,
     50'000, 100'000, 250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000};
 
-/// How a TLS handshake has ended: with a new session, or one from before; without agreement; or the
+/// How a TLS handshake has ended: with a new session, or an earlier one; without agreement; or the
 /// client went, was too slow, or had to make room for others.
 enum class handshake_end : std::uint8_t { full, resumed, failed, gone };
 
@@ -91,10 +91,10 @@ public:
         counter& of_;
     };
 
-    /// route::number of one that has none.
+    /// The number for requests without a route (route::number).
     static constexpr std::uint32_t no_route = std::numeric_limits<std::uint32_t>::max();
 
-    /// For so many routes. Throws std::bad_alloc.
+    /// Makes counters for `routes` routes. Throws std::bad_alloc.
     explicit worker_counters(std::size_t routes = 0)
         : routes_(routes), by_route_(std::make_unique<route_counters[]>(routes + 1)) {}
 
@@ -130,18 +130,18 @@ public: // behind the others: of HTTP/2, and of TLS
 /// The counters of a server, one set for each worker that serves. Any thread.
 class server_metrics {
 public:
-    /// Of a server with these routes, which outlive it and are all there already; null: they are
-    /// not told apart.
+    /// Counts for a server with these routes, which outlive it and are all there already; null:
+    /// they are not distinguished.
     explicit server_metrics(const router* routes = nullptr) noexcept : routes_(routes) {}
     ~server_metrics();
     server_metrics(const server_metrics&) = delete;
     server_metrics& operator=(const server_metrics&) = delete;
 
-    /// The counters of a worker, made when it serves its first connection.
+    /// Returns the counters of a worker, made when it serves its first connection.
     [[nodiscard]] worker_counters& of_worker(std::size_t index);
-    /// The sums as they are about now.
+    /// Returns the sums, approximately as of now.
     [[nodiscard]] metrics_snapshot read() const noexcept;
-    /// The same for each route, in the order of router::routes(), and last for none. Throws
+    /// Returns the same for each route, in the order of router::routes(), and last for none. Throws
     /// std::bad_alloc.
     [[nodiscard]] std::vector<route_metrics> read_routes() const;
 

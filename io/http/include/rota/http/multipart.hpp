@@ -17,8 +17,8 @@ namespace rota::http {
 ///     for (form_step at = parser.next(input); at != form_step::more; at = parser.next(input))
 ///         ...
 ///
-/// Lines end with CRLF. Text before the first delimiter and behind the last one is skipped. A line
-/// that begins with the delimiter has to be one, with spaces and tabs behind it at most.
+/// Lines end with CRLF. Text before the first delimiter and after the last one is skipped. A line
+/// that begins with the delimiter has to be one, followed by spaces and tabs at most.
 class multipart_parser {
 public:
     /// What is accepted. More parts, or a longer head, is a failure with 413.
@@ -27,21 +27,23 @@ public:
         std::size_t head_bytes_max = 16'384; ///< of one part, with line ends
     };
 
-    /// Throws std::invalid_argument for a boundary that is none (valid_boundary()).
+    /// Throws std::invalid_argument for an invalid boundary (valid_boundary()).
     explicit multipart_parser(std::string_view boundary) : multipart_parser(boundary, limits()) {}
     multipart_parser(std::string_view boundary, limits most);
 
-    /// 1 to 70 characters of those that RFC 2046 allows, the last of them not a space.
+    /// Returns whether `text` is 1 to 70 of the characters that RFC 2046 allows, the last of them
+    /// not a space.
     [[nodiscard]] static bool valid_boundary(std::string_view text) noexcept;
 
     /// Goes on to the next step, and takes what it used off the front of `input`.
     form_step next(std::string_view& input);
-    /// The same, once there is no more input: `end` or `failed`.
+    /// Does the same, once there is no more input. Returns `end` or `failed`.
     form_step finish();
 
-    /// At `part`: the lines of its head, each with its line end. Valid until the next call.
+    /// Returns, at `part`, the lines of its head, each with its line end. Valid until the next
+    /// call.
     [[nodiscard]] std::string_view head() const noexcept { return head_; }
-    /// At `data`: valid until the next call, and as long as the input is.
+    /// Returns, at `data`, the piece; valid until the next call, and as long as the input is.
     [[nodiscard]] std::string_view data() const noexcept { return data_; }
     [[nodiscard]] form_failure failure() const noexcept { return failure_; }
 
@@ -65,7 +67,7 @@ private:
     form_step end_line(char c) noexcept;
     form_step read_head(std::string_view& input);
     form_step fail(int status, const char* reason) noexcept;
-    /// As if the line end before a delimiter had been there.
+    /// Begins as if the line end before a delimiter had been there.
     void begin_line() noexcept { matched_ = granted_ = 2; }
 
     std::string delimiter_; // CRLF "--" boundary

@@ -17,19 +17,19 @@ namespace rota::http {
 /// A value. Texts may be anything; what is not UTF-8 in them becomes U+FFFD.
 class problem {
 public:
-    /// `title` is the status' reason phrase, unless title() says another. `detail` is for people,
+    /// `title` is the status' reason phrase, unless title() sets another. `detail` is for people,
     /// and about this very request; left out if it is empty.
     explicit problem(int status, std::string detail = {});
 
-    /// A URI that names the kind of problem: what programs tell problems apart by.
+    /// Sets a URI that names the kind of problem: what programs distinguish problems by.
     problem& type(std::string uri) &;
     problem&& type(std::string uri) && { return std::move(type(std::move(uri))); }
     problem& title(std::string text) &;
     problem&& title(std::string text) && { return std::move(title(std::move(text))); }
-    /// A URI of this one occurrence.
+    /// Sets a URI of this one occurrence.
     problem& instance(std::string uri) &;
     problem&& instance(std::string uri) && { return std::move(instance(std::move(uri))); }
-    /// A further member.
+    /// Adds a further member.
     problem& member(std::string_view name, std::string_view text) &;
     problem&& member(std::string_view name, std::string_view text) && {
         return std::move(member(name, text));
@@ -38,18 +38,18 @@ public:
     problem&& member(std::string_view name, std::int64_t number) && {
         return std::move(member(name, number));
     }
-    /// One whose value is JSON already.
+    /// Adds a member whose value is JSON already.
     problem& member_json(std::string_view name, std::string_view json) &;
     problem&& member_json(std::string_view name, std::string_view json) && {
         return std::move(member_json(name, json));
     }
 
     [[nodiscard]] int status() const noexcept { return status_; }
-    /// As JSON, with a line end.
+    /// Returns the problem as JSON, with a line end.
     [[nodiscard]] std::string text() const;
-    /// To return.
+    /// Returns a response, to return.
     [[nodiscard]] response answer() const;
-    /// To throw.
+    /// Returns an exception, to throw.
     [[nodiscard]] http_error error() const;
 
 private:
@@ -61,7 +61,8 @@ private:
     std::string members_; // each as ,"name":value
 };
 
-/// Makes every error that is no handler's own answer a problem: routes.error(http::problem_page).
+/// Makes a problem of every error that is not a handler's own answer:
+/// routes.error(http::problem_page).
 [[nodiscard]] response problem_page(int status, std::string_view reason);
 
 } // namespace rota::http

@@ -16,8 +16,7 @@ struct weighted {
     int quality = 1000;     ///< in thousandths, 0 to 1000; 0: not acceptable
 };
 
-/// The elements in their order, the first 100 of them: a list is longer only to be a burden. Those
-/// with a weight that is none are left out.
+/// Returns the first 100 elements, in their order; those with an invalid weight are left out.
 [[nodiscard]] std::vector<weighted> parse_quality_list(std::string_view list);
 
 // Of `offers`, best first, the one that the client likes most; of those that it likes equally the
@@ -25,17 +24,19 @@ struct weighted {
 // (r.header("Accept") has nothing) takes everything. One that is spread over several fields is
 // fields::joined() before.
 
-/// For Accept. The most specific range counts: "text/html;level=1", "text/html", "text/*", "*/*".
+/// Chooses for Accept. The most specific range counts: "text/html;level=1", "text/html", "text/*",
+/// "*/*".
 [[nodiscard]] std::optional<std::string_view>
 preferred_media_type(std::optional<std::string_view> accept,
                      std::span<const std::string_view> offers);
-/// For Accept-Encoding, of which the first 1,000 elements count. "identity" is one of
-/// the offers if the content can go as it is; it is acceptable, after all that are named, unless
-/// the client says otherwise.
+/// Chooses for Accept-Encoding, of which the first 1,000 elements count. "identity" is one of the
+/// offers if the content can go as it is; it is acceptable, after all that are named, unless the
+/// client says otherwise.
 [[nodiscard]] std::optional<std::string_view>
 preferred_coding(std::optional<std::string_view> accept_encoding,
                  std::span<const std::string_view> offers);
-/// For Accept-Language. "de" in the list takes "de-CH" of the offers, too (RFC 4647 section 3.3.1).
+/// Chooses for Accept-Language. "de" in the list takes "de-CH" of the offers, too (RFC 4647 section
+/// 3.3.1).
 [[nodiscard]] std::optional<std::string_view>
 preferred_language(std::optional<std::string_view> accept_language,
                    std::span<const std::string_view> offers);

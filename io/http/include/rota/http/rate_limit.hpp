@@ -30,14 +30,15 @@ public:
     static constexpr std::size_t keys_max_max = std::size_t{1} << 26; ///< 2 GiB of them
     static constexpr double refill_s_max = 1e8;                       ///< three years
 
-    /// `burst` at once, at least 1, then so many a second, above 0; a token takes a whole number of
-    /// nanoseconds to come back, and all of a burst refill_s_max at most. `keys_max` is from 1 to
-    /// keys_max_max; memory is 32 bytes a key, 2 KiB at least. Throws std::invalid_argument.
+    /// Allows `burst` at once, at least 1, then `per_second` a second, above 0; a token takes a
+    /// whole number of nanoseconds to come back, and all of a burst at most refill_s_max.
+    /// `keys_max` is from 1 to keys_max_max; memory is 32 bytes a key, at least 2 KiB. Throws
+    /// std::invalid_argument.
     token_buckets(double per_second, double burst, std::size_t keys_max);
 
     struct decision {
         bool allowed;
-        std::chrono::nanoseconds wait; ///< until it would be
+        std::chrono::nanoseconds wait; ///< until it would be allowed
     };
     /// Takes a token, if there is one.
     decision take(std::string_view key, time_point now);
@@ -69,14 +70,14 @@ struct rate_limit_options {
     double per_second = 10;
     double burst = 20;             ///< at once
     std::size_t keys_max = 65'536; ///< with a bucket of their own: see token_buckets
-    /// Whose requests count together; by default those of an IPv4 address or an IPv6 network of 64
-    /// bits, by request::peer(). Must not wait.
+    /// Returns the key by which requests count together; by default that of an IPv4 address or an
+    /// IPv6 network of 64 bits, by request::peer(). Must not wait.
     std::function<std::string(const request&)> key{};
 };
 
-/// 429 with Retry-After (RFC 6585 section 4) for requests beyond the rate, made by `page` if it is
-/// set. What it refuses costs no more than to say so. Throws std::invalid_argument as
-/// token_buckets does.
+/// Answers 429 with Retry-After (RFC 6585 section 4) to requests beyond the rate, made by `page` if
+/// it is set. A refusal costs no more than saying so. Throws std::invalid_argument as token_buckets
+/// does.
 [[nodiscard]] middleware rate_limit(rate_limit_options options = {}, error_page page = {});
 
 } // namespace rota::http

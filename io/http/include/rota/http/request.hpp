@@ -62,30 +62,30 @@ public:
     request& operator=(const request&) = delete;
 
     [[nodiscard]] http::method method() const noexcept { return head_->method; }
-    /// 1 or 2: HTTP/1.x, HTTP/2.
+    /// Returns 1 or 2: HTTP/1.x, HTTP/2.
     [[nodiscard]] int version_major() const noexcept { return head_->major; }
-    /// 0 or 1: HTTP/1.x; 1 in HTTP/2.
+    /// Returns 0 or 1: HTTP/1.x; 1 in HTTP/2.
     [[nodiscard]] int version_minor() const noexcept { return head_->minor; }
-    /// What brought it: "HTTP/1.0", "HTTP/1.1", "HTTP/2".
+    /// Returns the protocol by which it came: "HTTP/1.0", "HTTP/1.1", "HTTP/2".
     [[nodiscard]] std::string_view protocol() const noexcept { return head_->protocol(); }
-    /// The request target as it came.
+    /// Returns the request target as it came.
     [[nodiscard]] std::string_view target() const noexcept { return head_->text(head_->target); }
-    /// The path, percent-decoded. Nothing else is done to it: ".." and "//" stay, and an encoded
-    /// slash is a slash here (but separated no segments for the router), so a handler that makes a
-    /// file name of it must check it.
+    /// Returns the path, percent-decoded. Nothing else is done to it: ".." and "//" stay, and an
+    /// encoded slash is a slash here (but separated no segments for the router), so a handler that
+    /// makes a file name of it must check it.
     [[nodiscard]] std::string_view path() const noexcept;
-    /// The path as it came.
+    /// Returns the path as it came.
     [[nodiscard]] std::string_view raw_path() const noexcept;
-    /// What follows the '?', as it came.
+    /// Returns what follows the '?', as it came.
     [[nodiscard]] std::string_view query_string() const noexcept {
         return head_->text(head_->query);
     }
-    /// The first query parameter of that name, decoded ('+' is a space); "" for one without a
-    /// value.
+    /// Returns the first query parameter of that name, decoded ('+' is a space); "" for one without
+    /// a value.
     [[nodiscard]] std::optional<std::string> query(std::string_view name) const;
-    /// The same as a T: an integer, a floating-point number, a bool or what text_value<T> says.
-    /// Throws http_error(400), with what was expected and what came, for one that is there and is
-    /// not that.
+    /// Returns the same as a T: an integer, a floating-point number, a bool or what text_value<T>
+    /// reads. Throws http_error(400), with what was expected and what came, for one that is there
+    /// and is not that.
     template <class T>
     [[nodiscard]] std::optional<T> query(std::string_view name) const {
         const std::optional<std::string> text = query(name);
@@ -93,13 +93,13 @@ public:
             return std::nullopt;
         return detail::value_of<T>("query parameter", name, *text);
     }
-    /// The same, or `fallback` where there is none: r.query<int>("limit", 20).
+    /// Returns the same, or `fallback` where there is none: r.query<int>("limit", 20).
     template <class T>
     [[nodiscard]] T query(std::string_view name, std::type_identity_t<T> fallback) const {
         std::optional<T> found = query<T>(name);
         return found ? *std::move(found) : std::move(fallback);
     }
-    /// The same, from `least` to `most`: r.query<int>("limit", 20, 1, 100).
+    /// Returns the same, from `least` to `most`: r.query<int>("limit", 20, 1, 100).
     template <class T>
     requires std::is_arithmetic_v<T>
     [[nodiscard]] T query(std::string_view name, std::type_identity_t<T> fallback,
@@ -114,7 +114,7 @@ public:
         }
         return *found;
     }
-    /// One that has to be there: http_error(400) where there is none.
+    /// Returns a parameter that has to be there: http_error(400) where there is none.
     template <class T>
     [[nodiscard]] T required_query(std::string_view name) const {
         std::optional<T> found = query<T>(name);
@@ -122,57 +122,57 @@ public:
             detail::fail_missing("query parameter", name, text_value<T>::expected());
         return *std::move(found);
     }
-    /// Every query parameter, decoded, in order.
+    /// Returns every query parameter, decoded, in order.
     [[nodiscard]] std::vector<std::pair<std::string, std::string>> query_parameters() const;
 
     [[nodiscard]] header_list headers() const noexcept { return head_->headers(); }
-    /// The value of the first field of that name.
+    /// Returns the value of the first field of that name.
     [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
         return headers().find(name);
     }
-    /// What the client sent in Cookie fields, in order; needs <rota/http/cookie.hpp>. Views of the
-    /// request.
+    /// Returns what the client sent in Cookie fields, in order; needs <rota/http/cookie.hpp>. Views
+    /// of the request.
     [[nodiscard]] std::vector<request_cookie> cookies() const;
-    /// The value of the first cookie of that name, as it came.
+    /// Returns the value of the first cookie of that name, as it came.
     [[nodiscard]] std::optional<std::string_view> cookie(std::string_view name) const noexcept;
-    /// host[:port] that the request is for; empty if it did not say. Behind trusted_proxies() what
-    /// the proxy was asked for.
+    /// Returns host[:port] that the request is for; empty if it had none. After trusted_proxies()
+    /// it is what the proxy was asked for.
     [[nodiscard]] std::string_view host() const noexcept {
         return facts_ && facts_->host ? std::string_view(*facts_->host) : head_->text(head_->host);
     }
 
-    /// The value of a parameter of the route's pattern, decoded; of an unnamed wildcard under "*".
-    /// Throws std::out_of_range if the pattern has none of that name.
+    /// Returns the value of a parameter of the route's pattern, decoded; of an unnamed wildcard
+    /// under "*". Throws std::out_of_range if the pattern has none of that name.
     [[nodiscard]] std::string_view param(std::string_view name) const;
-    /// The same as a T, as query() has it: throws http_error(400) for one that is not that.
+    /// Returns the same as a T, as query() does: throws http_error(400) for one that is not that.
     template <class T>
     [[nodiscard]] T param(std::string_view name) const {
         return detail::value_of<T>("parameter", name, param(name));
     }
 
-    /// The content, piece by piece.
+    /// Returns the reader of the content, piece by piece.
     [[nodiscard]] body_reader& body() noexcept;
-    /// The content, whole: body().read_all().
+    /// Returns the content, whole: body().read_all().
     task<std::string> text(std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) {
         return body().read_all(bytes_max);
     }
 
-    /// The content as JSON: a T by its description (<rota/json/describe.hpp>), or a json::document.
-    /// Throws http_error: 400 for what is no JSON or not as described, 413 for more than
-    /// `bytes_max`. Needs <rota/http/json.hpp>.
+    /// Returns the content as JSON: a T by its description (<rota/json/describe.hpp>), or a
+    /// json::document. Throws http_error: 400 for what is not JSON or not as described, 413 for
+    /// more than `bytes_max`. Needs <rota/http/json.hpp>.
     template <class T = json::document>
     task<T> json(std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) {
         return json_content<T>::read(this, bytes_max);
     }
-    /// The same, as strict as `how` says: r.json<item>({.refuse_unknown = true}).
+    /// Does the same, as strictly as `how` says: r.json<item>({.refuse_unknown = true}).
     template <class T = json::document>
     task<T> json(const json::read_options& how,
                  std::size_t bytes_max = std::numeric_limits<std::size_t>::max()) {
         return json_content<T>::read(this, bytes_max, how);
     }
 
-    /// The content as a form: its fields, and its files (form::read()). Throws http_error: 415 for
-    /// another type of content, 400 for what is malformed, 413 beyond the limits. Needs
+    /// Returns the content as a form: its fields, and its files (form::read()). Throws http_error:
+    /// 415 for another type of content, 400 for what is malformed, 413 beyond the limits. Needs
     /// <rota/http/form.hpp>, which has form_reader, too, for files of any size.
     template <class T = http::form>
     task<T> form() {
@@ -182,45 +182,45 @@ public:
     task<T> form(const form_limits& most) {
         return T::read(this, most);
     }
-    /// The same, with each file given to `on_file` (form::file_taker).
+    /// Does the same, with each file given to `on_file` (form::file_taker).
     template <class FileTaker, class T = http::form>
     task<T> form(const form_limits& most, FileTaker on_file) {
         return T::read(this, most, std::move(on_file));
     }
 
-    /// The pattern of the route that it was given to, with the prefixes of routers around that:
-    /// "/items/{id}"; empty if there was none. Lives as long as the router.
+    /// Returns the pattern of the route that it was given to, with the prefixes of routers around
+    /// that: "/items/{id}"; empty if there was none. Lives as long as the router.
     [[nodiscard]] std::string_view route() const noexcept {
         return pattern_ != nullptr ? std::string_view(*pattern_) : std::string_view();
     }
-    /// Its name, behind request_id(); else empty.
+    /// Returns its id within request_id(); else an empty text.
     [[nodiscard]] std::string_view id() const noexcept {
         return facts_ ? std::string_view(facts_->id) : std::string_view();
     }
-    /// Who asks, behind basic_auth() and bearer_auth(); else empty.
+    /// Returns the user within basic_auth() and bearer_auth(); else an empty text.
     [[nodiscard]] std::string_view user() const noexcept {
         return facts_ ? std::string_view(facts_->user) : std::string_view();
     }
-    /// Where it stands in a trace, behind tracing(); else null. Lives as long as the request.
+    /// Returns its place in a trace within tracing(); else null. Lives as long as the request.
     [[nodiscard]] const trace_context* trace() const noexcept {
         return facts_ && facts_->trace ? &*facts_->trace : nullptr;
     }
 
-    /// Whether the client asks to go on in this protocol (Upgrade, RFC 9110 section 7.8), and may:
-    /// then response::upgrade() does it. HEAD may not: it is for what GET would say of the resource
-    /// (section 9.3.2). Names compare without regard to case.
+    /// Returns whether the client asks to go on in this protocol (Upgrade, RFC 9110 section 7.8),
+    /// and may: then response::upgrade() does it. HEAD may not: it is for what GET would say of the
+    /// resource (section 9.3.2). Names compare without regard to case.
     [[nodiscard]] bool offers_upgrade(std::string_view protocol) const noexcept;
 
-    /// Where the client is, as the listener writes it: "192.0.2.1:4711", "[2001:db8::1]:4711",
-    /// "unix:..."; empty where that is not known. Behind trusted_proxies() what the proxy says:
-    /// perhaps without a port, "unknown", or a word that begins with '_'.
+    /// Returns where the client is, as the listener writes it: "192.0.2.1:4711",
+    /// "[2001:db8::1]:4711", "unix:..."; empty where that is not known. After trusted_proxies() it
+    /// is what the proxy says: perhaps without a port, "unknown", or a word that begins with '_'.
     [[nodiscard]] std::string_view peer() const noexcept;
 
-    /// The TLS connection that it came by, or null: <rota/io/tls/stream.hpp> has the client's
-    /// certificate, the name that it asked for, and more.
+    /// Returns the TLS connection that it came by, or null: <rota/io/tls/stream.hpp> has the
+    /// client's certificate, the name that it asked for, and more.
     [[nodiscard]] const io::tls::stream* tls() const noexcept;
-    /// Whether it came by TLS, so that its scheme is https. A proxy in front may have ended that:
-    /// behind trusted_proxies() it is what the proxy says.
+    /// Returns whether it came by TLS, so that its scheme is https. A proxy in front may have ended
+    /// that: after trusted_proxies() it is what the proxy says.
     [[nodiscard]] bool secure() const noexcept {
         return facts_ && facts_->secure ? *facts_->secure : tls() != nullptr;
     }
@@ -228,11 +228,11 @@ public:
     /// Waits until the client has gone: has closed the connection, or at least its sending side, or
     /// the connection has failed. For a handler that waits long for something else: it runs beside
     /// that, in a task_group, and has ended before the handler answers; several may wait. Only once
-    /// the content has been read to its end. A client that sends further requests meanwhile is
-    /// there. Throws operation_cancelled.
+    /// the content has been read to its end. A client that sends further requests meanwhile has not
+    /// gone. Throws operation_cancelled.
     [[nodiscard]] task<void> disconnected();
 
-    /// For what middleware wants to tell the handler.
+    /// Holds what middleware wants to tell the handler.
     [[nodiscard]] std::any& context() noexcept { return context_; }
     [[nodiscard]] const std::any& context() const noexcept { return context_; }
 

@@ -65,7 +65,7 @@ public:
     [[nodiscard]] iterator end() const noexcept { return {base_, fields_ + size_}; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-    /// The value of the first field of that name.
+    /// Returns the value of the first field of that name.
     [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const noexcept;
 
 private:
@@ -77,7 +77,7 @@ private:
 /// The four forms of a request target (RFC 9112 section 3.2).
 enum class target_form : std::uint8_t { origin, absolute, authority, asterisk };
 
-/// What a request head says, but for its fields. `base` is where its bytes are at the moment.
+/// The contents of a request head, except its fields. `base` is where its bytes are at the moment.
 struct head_values {
     const char* base = nullptr;
     text_span target;
@@ -105,7 +105,7 @@ struct head_values {
 struct request_head : head_values {
     std::vector<field_span> fields;
 
-    /// As new, but the fields keep their memory.
+    /// Makes it new again, but the fields keep their memory.
     void reset() noexcept {
         static_cast<head_values&>(*this) = {};
         fields.clear();
@@ -114,7 +114,7 @@ struct request_head : head_values {
     [[nodiscard]] std::string_view text(text_span span) const noexcept {
         return {base + span.offset, span.size};
     }
-    /// As it is called: "HTTP/1.1".
+    /// Returns the protocol's name: "HTTP/1.1".
     [[nodiscard]] std::string_view protocol() const noexcept {
         return major == 2 ? "HTTP/2" : minor == 0 ? "HTTP/1.0" : "HTTP/1.1";
     }

@@ -24,7 +24,7 @@ public:
     constexpr void insert(method_set other) noexcept { bits_ |= other.bits_; }
     [[nodiscard]] constexpr bool contains(method m) const noexcept { return (bits_ & bit(m)) != 0; }
     [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
-    /// "GET, HEAD, OPTIONS": the value of an Allow field.
+    /// Returns "GET, HEAD, OPTIONS": the value of an Allow field.
     [[nodiscard]] std::string to_string() const;
     bool operator==(const method_set&) const = default;
 
@@ -36,12 +36,12 @@ private:
 };
 
 /// Makes the answer to a request that failed, in place of a short text; `reason` is a few words,
-/// the status' own ("Not Found") where there is no more to say. It is called by any worker at any
-/// time, and must not wait.
+/// the status' own ("Not Found") where there is no more to say. Called by any worker at any time;
+/// must not wait.
 using error_page = std::move_only_function<response(int status, std::string_view reason) const>;
 
-/// The part of the paths that one router speaks for: all of them, or those under the prefix that it
-/// was mounted at.
+/// The part of the paths that one router answers for: all of them, or those under the prefix that
+/// it was mounted at.
 struct route_scope {
     std::string prefix;
     std::vector<std::string> parameters; // of the prefix
@@ -58,7 +58,7 @@ struct route {
     std::shared_ptr<const http::handler> handler;
     const route_scope* scope; // of the router that it was added to
     std::vector<std::string> parameters;
-    /// Its place in router::routes(); of connect()'s it is worker_counters::no_route.
+    /// Its index in router::routes(); worker_counters::no_route for connect()'s.
     std::uint32_t number = ~std::uint32_t{0};
 };
 
@@ -79,8 +79,8 @@ class route_tree;
 }
 
 /// Maps methods and paths to handlers. Set up by one thread, then immutable and shared by all
-/// workers. One that has been moved from is assigned to or goes; to set it up ends the program with
-/// words.
+/// workers. A moved-from router can only be assigned to or destroyed; setting it up ends the
+/// program with a message.
 ///
 /// A pattern is a path whose segments are text ("/users/me"), a parameter ("/users/{id}": one
 /// segment, not empty), or, at the end, a wildcard ("/files/{path...}", or "/files/*" with the
@@ -88,7 +88,7 @@ class route_tree;
 /// wildcard, segment by segment from the left; if what won does not have the method, the others are
 /// tried. Paths are compared after percent-decoding, but an encoded slash separates nothing. "/a"
 /// and "/a/" are two paths. A pattern is written decoded: "/a b" for "/a%20b". It has neither "?"
-/// nor "#" nor "%" and two hexadecimal digits, which are no decoded text, nor the segments "." and
+/// nor "#" nor "%" and two hexadecimal digits, which are not decoded text, nor the segments "." and
 /// "..", which clients take out of a path.
 ///
 /// HEAD is served by the GET handler if there is none of its own (the content is left out), OPTIONS
@@ -101,8 +101,8 @@ public:
     router& operator=(router&&) noexcept;
     ~router();
 
-    /// Throws std::invalid_argument for a malformed pattern, or if one of the same shape has the
-    /// method already.
+    /// Adds a handler for a method. Throws std::invalid_argument for a malformed pattern, or if one
+    /// of the same shape has the method already.
     router& add(http::method method, std::string_view pattern, handler h);
     router& get(std::string_view pattern, handler h);
     router& head(std::string_view pattern, handler h);
@@ -111,12 +111,13 @@ public:
     router& patch(std::string_view pattern, handler h);
     router& delete_(std::string_view pattern, handler h);
     router& options(std::string_view pattern, handler h);
-    /// GET, POST, PUT, PATCH and DELETE: when one of them throws, those before it are there.
+    /// Adds a handler for GET, POST, PUT, PATCH and DELETE: when one of them throws, those before
+    /// it are there.
     router& any(std::string_view pattern, handler h);
 
-    /// What answers CONNECT, whatever host it is for (request::target() is "host:port"), as a proxy
-    /// does: with response::tunnel(), or a refusal. Without it that is a 501. Middleware runs. Of
-    /// the outermost router only.
+    /// Sets what answers CONNECT, whatever host it is for (request::target() is "host:port"), as a
+    /// proxy does: with response::tunnel(), or a refusal. Without it that is a 501. Middleware
+    /// runs. On the outermost router only.
     router& connect(handler h);
 
     /// Puts a function around every handler of this router, and around whatever is answered to
@@ -128,19 +129,19 @@ public:
     /// Answers requests for unknown paths instead of a plain 404.
     router& not_found(handler h);
     /// Makes the answers to requests that fail without a handler's own answer: what a handler of
-    /// this router, or middleware around it, throws (http_error says its status, else it is 500)
-    /// and, to what is under its prefix, 404 unless not_found() gives it, 405, server::refuse()'s
-    /// 503, and what cannot be read as a request or comes too slowly (400, 408, 413, 414, 417, 431,
-    /// 501, 505). A path that was not reached counts as "/". Of these only what use() names passes
+    /// this router, or middleware around it, throws (http_error has a status, else it is 500) and,
+    /// to what is under its prefix, 404 unless not_found() gives it, 405, server::refuse()'s 503,
+    /// and what cannot be read as a request or comes too slowly (400, 408, 413, 414, 417, 431, 501,
+    /// 505). A path that was not reached counts as "/". Of these only what use() names passes
     /// through middleware.
     ///
     /// The status is set, whatever the page sets; so are Allow for 405 and Retry-After for
     /// refuse()'s 503 unless they are there. If the page throws, which is reported, or streams, the
-    /// answer is plain text; one that throws behind middleware counts as a handler that throws.
+    /// answer is plain text; a page that throws within middleware counts as a handler that throws.
     router& error(error_page page);
 
     /// Takes over another router under a prefix, which may have parameters but neither a wildcard
-    /// nor a slash at its end: its routes, its middleware, and what it says where no route is
+    /// nor a slash at its end: its routes, its middleware, and what it answers where no route is
     /// found or a request fails. A route with the empty pattern becomes the prefix itself.
     ///
     /// A request that no route is found for belongs to the router with the longest prefix that its
@@ -148,11 +149,11 @@ public:
     /// parameter, segment by segment from the left; a mounted router before the one around it if it
     /// has no prefix, and of several at one prefix the first. Its middleware runs, and the
     /// parameters of its prefix have values. What it has no handler for is for the next one's, so
-    /// not_found() does not count on its own router's middleware.
-    /// "OPTIONS *" belongs to the outermost router.
+    /// not_found() does not count on its own router's middleware. "OPTIONS *" belongs to the
+    /// outermost router.
     router& mount(std::string_view prefix, router other);
 
-    /// Every route, in the order of registration.
+    /// Returns every route, in the order of registration.
     [[nodiscard]] const std::vector<std::unique_ptr<route>>& routes() const noexcept {
         return routes_;
     }
