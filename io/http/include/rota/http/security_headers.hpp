@@ -6,7 +6,7 @@
 
 namespace rota::http {
 
-/// What browsers are told of all that a server answers. An empty text: that field is not sent.
+/// What browsers are told in all answers of a server. An empty text: that field is not sent.
 struct security_headers_options {
     /// Only in answers by TLS (request::secure()), where alone it counts (RFC 6797 section 7.2).
     std::string strict_transport_security = "max-age=31536000";
@@ -21,7 +21,7 @@ struct security_headers_options {
     bool nosniff = true; ///< X-Content-Type-Options
 };
 
-/// Gives every answer these fields, errors among them, unless it has one of that name by itself.
+/// Gives every answer these fields, errors among them, unless it has one of that name already.
 /// Throws std::invalid_argument for what no field can hold.
 [[nodiscard]] middleware security_headers(const security_headers_options& options = {});
 

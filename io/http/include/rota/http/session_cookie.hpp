@@ -25,15 +25,15 @@ namespace rota::http {
 ///     session.write(answer, user);
 ///
 /// A client can send an old one again until its time is over, also after clear(): what must not be
-/// possible then (a balance, a session that was ended) is asked of a store.
+/// possible then (a balance, a session that was ended) needs a store.
 class session_cookie {
 public:
     enum class kind { sealed, signed_only };
 
     /// Lasts for `age`, in the client and out of it. The attributes of `how` are those of the
-    /// cookie, its value and times are not used; by default it goes with requests of this host, and
-    /// with none that other sites make but for the opening of pages, over TLS only, and no script
-    /// sees it. Throws std::invalid_argument for what must not be in a cookie.
+    /// cookie, its value and times are not used; by default it is sent with requests of this host,
+    /// and with none that other sites make except for the opening of pages, over TLS only, and no
+    /// script sees it. Throws std::invalid_argument for what must not be in a cookie.
     session_cookie(crypto::seal by, std::chrono::seconds age, cookie how = usual(),
                    kind what = kind::sealed)
         : seal_(std::move(by)), age_(age), how_(std::move(how)), kind_(what) {
@@ -54,8 +54,8 @@ public:
                 .same_site = same_site::lax};
     }
 
-    /// What was written; nothing if nothing came, or what another made, or what is over. Of several
-    /// of the name the first that holds, of four: more were sent to have the server work.
+    /// Returns what was written; nothing if nothing came, or what another made, or what is over.
+    /// Looks at the first four cookies of the name, and returns the first valid one.
     [[nodiscard]] std::optional<std::string> read(const request& from) const {
         int tries = 4;
         for (const request_cookie& each : from.cookies()) {

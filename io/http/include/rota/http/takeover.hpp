@@ -12,29 +12,29 @@ namespace rota::http {
 class request;
 
 /// A client's connection that a handler has taken over (response::upgrade(), response::tunnel()): a
-/// stream of bytes without HTTP. What the client had sent behind its request is there to be read.
+/// stream of bytes without HTTP. What the client had sent after its request can be read.
 ///
 /// It stays the server's: counted as a connection and in its bytes, ended when the drain is over,
 /// and a client that takes nothing of what is written is reset after the server's send_timeout, or
-/// below its least rate (timed_out). How long the client may be silent is for its user to say, by
-/// the deadlines of reads. Belongs to the taker, and lives until that ends; the connection closes
-/// then, after what was written. If the taker throws, which is reported, it is reset, unless
+/// below its least rate (timed_out). How long the client may be silent is for its user to decide,
+/// by the deadlines of reads. Belongs to the taker, and lives until that ends; the connection
+/// closes then, after what was written. If the taker throws, which is reported, it is reset, unless
 /// all_told() was called.
 class takeover : public io::stream {
 public:
-    /// The request that it was asked for with: its path, its fields. Not of an answer that has
-    /// forgotten it (response::forget_request()).
+    /// Returns the request that asked for it: its path, its fields. Not if the answer has forgotten
+    /// it (response::forget_request()).
     [[nodiscard]] const request& asked() const noexcept {
         ROTA_CHECK_ALWAYS(asked_ != nullptr, "a request that was forgotten is not asked for");
         return *asked_;
     }
-    /// The server's.
+    /// Returns the server's limits.
     [[nodiscard]] const server_limits& limits() const noexcept { return limits_; }
-    /// Requested when the server begins to drain: a good time to say goodbye. What goes on is
-    /// cancelled when the drain timeout has passed.
+    /// Returns a token that is requested when the server begins to drain: a good time to say
+    /// goodbye. What goes on is cancelled when the drain timeout has passed.
     [[nodiscard]] const std::stop_token& draining() const noexcept { return draining_; }
-    /// Says that the client has all that it is to get: what the taker throws then is reported, and
-    /// the connection closes as it does behind one that does not throw.
+    /// Notes that the client has all that it is to get: what the taker throws then is reported, and
+    /// the connection closes as it does after one that does not throw.
     void all_told() noexcept { all_told_ = true; }
     [[nodiscard]] bool is_all_told() const noexcept { return all_told_; }
 

@@ -27,12 +27,12 @@ public:
 
     /// Goes on to the next step, and takes what it used off the front of `input`.
     form_step next(std::string_view& input);
-    /// The same, once there is no more input, until it is `end`, or `failed`.
+    /// Does the same, once there is no more input; call it until it returns `end` or `failed`.
     form_step finish();
 
-    /// At `part`. Valid until the next call.
+    /// Returns, at `part`, its name. Valid until the next call.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// At `data`. Valid until the next call.
+    /// Returns, at `data`, the piece. Valid until the next call.
     [[nodiscard]] std::string_view data() const noexcept { return data_; }
     [[nodiscard]] form_failure failure() const noexcept { return failure_; }
 

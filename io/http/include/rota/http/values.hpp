@@ -29,7 +29,7 @@ namespace detail {
 /// escaped and no longer than some 40 bytes.
 [[noreturn]] void fail_value(std::string_view kind, std::string_view name,
                              std::string_view expected, std::string_view got);
-/// The same for one that is not there.
+/// Does the same for a parameter that is missing.
 [[noreturn]] void fail_missing(std::string_view kind, std::string_view name,
                                std::string_view expected);
 
