@@ -5,7 +5,7 @@
 
 namespace rota::coding {
 
-/// What bytes are compressed to.
+/// The formats that bytes are compressed to.
 enum class format : std::uint8_t {
     gzip,    // RFC 1952: deflate with a head and a checksum
     zlib,    // RFC 1950: deflate with a shorter head; what HTTP calls "deflate"
@@ -16,12 +16,12 @@ enum class format : std::uint8_t {
 
 inline constexpr int format_count = 5;
 
-/// Whether this build has it: gzip, zlib and deflate need zlib, br Brotli, zstd Zstandard. Any
-/// thread.
+/// Returns whether this build has it: gzip, zlib and deflate need zlib, br Brotli, zstd Zstandard.
+/// Any thread.
 [[nodiscard]] bool is_available(format which) noexcept;
 
-/// "gzip", "zlib", "deflate", "br", "zstd": but for zlib and deflate, its name in HTTP (RFC 9110
-/// section 8.4.1, RFC 7932, RFC 8878).
+/// Returns "gzip", "zlib", "deflate", "br", "zstd": except for zlib and deflate, its name in HTTP
+/// (RFC 9110 section 8.4.1, RFC 7932, RFC 8878).
 [[nodiscard]] std::string_view to_string(format which) noexcept;
 
 } // namespace rota::coding

@@ -11,8 +11,8 @@
 
 namespace rota::http {
 
-/// The types that are coded unless others are named: text (but for streams of events), JSON, XML,
-/// scripts, SVG, fonts that are not compressed by themselves, WebAssembly.
+/// Returns the types that are coded unless others are named: text (except streams of events), JSON,
+/// XML, scripts, SVG, fonts that are not compressed themselves, WebAssembly.
 [[nodiscard]] std::vector<std::string> default_coded_types();
 
 /// Which answers are coded, and how.
@@ -25,25 +25,25 @@ struct coding_options {
     int gzip_level = 0;
     int br_level = 0;
     int zstd_level = 0;
-    /// Contents that are shorter are not worth it.
+    /// Shorter contents are not coded.
     std::size_t bytes_min = 1'024;
-    /// Media types without parameters: "text/html", "text/*", "*+json". With a '!' in front it is
-    /// one that is not coded. The first that fits counts.
+    /// Media types without parameters: "text/html", "text/*", "*+json". With a '!' in front it is a
+    /// type that is not coded. The first that matches counts.
     std::vector<std::string> types = default_coded_types();
-    /// Whole contents, and pieces of streams, of so many bytes are compressed in blocking(),
+    /// Whole contents, and pieces of streams, of this many bytes are compressed in blocking(),
     /// shorter ones on the worker: about half a millisecond.
     std::size_t blocking_bytes = 32'768;
-    /// Larger files go as they are, by the way that is shorter for them, unless the client refuses
+    /// Larger files are sent as they are, by the shorter way for them, unless the client refuses
     /// that.
     std::uint64_t file_bytes_max = 1'048'576;
-    /// About what all encoders of streams together may hold. An answer that finds no room goes as
-    /// it is.
+    /// About how much all encoders of streams together may hold. An answer for which there is no
+    /// room is sent as it is.
     std::size_t memory_bytes_max = 268'435'456;
 };
 
 /// Middleware that compresses answers by zstd, br or gzip as the client asks for it (RFC 9110
-/// section 12.5.3), with what that takes of the fields: Content-Encoding, Vary, a weak ETag.
-/// Without Accept-Encoding, or with an empty one, answers go as they are.
+/// section 12.5.3), and sets the fields for that: Content-Encoding, Vary, a weak ETag. Without
+/// Accept-Encoding, or with an empty one, answers are sent as they are.
 ///
 /// Never coded: what has a Content-Encoding already, or `Cache-Control: no-transform`, or a
 /// Content-Range; 204, 205, 206, 304; what is short (unless the client refuses what is not coded)

@@ -13,16 +13,16 @@ namespace rota::crypto {
 
 inline constexpr std::size_t aead_key_bytes = 32;
 inline constexpr std::size_t aead_nonce_bytes = 12;
-/// A sealed text is so much longer than what is in it.
+/// Bytes that sealing adds.
 inline constexpr std::size_t aead_tag_bytes = 16;
 
-/// The text, encrypted, and its tag. `bound` is not in it, but has to be the same for opening it.
-/// No nonce may come twice with one key: both texts would be open. By chance it does not within
-/// 2^32 texts; `seal` (seal.hpp) makes a key for each text.
+/// Returns the text, encrypted, and its tag. `bound` is not in it, but has to be the same for
+/// opening it. No nonce may come twice with one key: both texts would be open. By chance it does
+/// not within 2^32 texts; `seal` (seal.hpp) makes a key for each text.
 [[nodiscard]] std::string aead_seal(std::string_view key, std::string_view nonce,
                                     std::string_view text, std::string_view bound = {});
 
-/// What was sealed; nothing if it was not, or with another key, nonce or `bound`.
+/// Returns what was sealed; nothing if it was not, or with another key, nonce or `bound`.
 [[nodiscard]] std::optional<std::string> aead_open(std::string_view key, std::string_view nonce,
                                                    std::string_view sealed,
                                                    std::string_view bound = {});

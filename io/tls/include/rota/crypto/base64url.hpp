@@ -6,10 +6,10 @@
 
 namespace rota::crypto {
 
-/// Bytes as letters, digits, '-' and '_', without padding (RFC 4648 section 5): for cookies and
-/// paths. For any thread.
+/// Returns bytes as letters, digits, '-' and '_', without padding (RFC 4648 section 5): for cookies
+/// and paths. For any thread.
 [[nodiscard]] std::string to_base64url(std::string_view bytes);
-/// The bytes again; nothing for what to_base64url() does not write.
+/// Returns the bytes again; nothing for what to_base64url() does not write.
 [[nodiscard]] std::optional<std::string> from_base64url(std::string_view text);
 
 } // namespace rota::crypto

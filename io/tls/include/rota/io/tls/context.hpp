@@ -9,7 +9,8 @@
 namespace rota::io::tls {
 
 /// What TLS connections of one side have in common: certificates, keys, roots, protocols. The
-/// connections keep what they use of it, so it may go, or be reloaded, before they do. Any thread.
+/// connections keep what they use of it, so it may be destroyed, or reloaded, before they are. Any
+/// thread.
 class context {
 public:
     /// Reads the files. Throws std::runtime_error, with the name of a file and what is wrong with
@@ -25,13 +26,13 @@ public:
     /// are forgotten. Throws as the constructor does; then nothing has changed. Blocks for as long
     /// as files do.
     void reload();
-    /// reload(), if a file has been written to or replaced since they were read last; true if they
-    /// have been read. A file that is broken throws once. What cannot be read for want of something
-    /// else (descriptors, memory) is tried by each call, and throws when the reason is another than
-    /// before. For a program that looks now and then.
+    /// Does reload(), if a file has been written to or replaced since they were read last; returns
+    /// true if they have been read. A file that is broken throws once. What cannot be read for want
+    /// of something else (descriptors, memory) is tried by each call, and throws when the reason is
+    /// another than before. For a program that looks now and then.
     bool reload_changed();
 
-    /// The names that its certificates are for, in the order of the certificates.
+    /// Returns the names that its certificates are for, in the order of the certificates.
     [[nodiscard]] std::vector<std::string> names() const;
 
 private:

@@ -11,9 +11,9 @@ namespace rota::io::tls {
 class failure : public std::system_error {
 public:
     enum class kind : std::uint8_t {
-        truncated,   ///< the transport has ended without close_notify: something may be missing
-        protocol,    ///< the peer breaks the protocol, has nothing in common with us, or says that
-                     ///< we have not
+        truncated, ///< the transport has ended without close_notify: something may be missing
+        protocol,  ///< the peer breaks the protocol, has nothing in common with us, or says that of
+                   ///< us
         certificate, ///< the peer's certificate is not trusted, or not for this name
         plain_text,  ///< the client does not speak TLS but, it seems, HTTP
         crowded,     ///< given up for newer handshakes

@@ -31,21 +31,21 @@ struct certificate_facts {
 ///
 /// - the end of the stream is close_notify. Where the transport ends without it, the waits for more
 ///   throw failure(truncated): an attacker may have cut off the rest;
-/// - behind such an end failed() is true, although what is written may still arrive;
+/// - after such an end failed() is true, although what is written may still arrive;
 /// - progress() counts the bytes of the transport.
 ///
 /// Nothing is read ahead of whole records: those that are not complete stay in the stream below, so
 /// a wait that is cancelled loses nothing, and an idle connection holds no buffer. Destroying it
-/// says close_notify, unless a write was cut off or something failed; it does not end the stream
+/// sends close_notify, unless a write was cut off or something failed; it does not end the stream
 /// below. Failures are failure, or what the stream below throws.
 class stream final : public io::stream {
 public:
-    /// The server's side. `over` outlives it and is used by nobody else.
+    /// Makes the server's side. `over` outlives it and is not used by anything else.
     stream(io::stream& over, const context& with);
-    /// The client's side: `host`, a name or an address, with or without a port, is what the
+    /// Makes the client's side: `host`, a name or an address, with or without a port, is what the
     /// server's certificate has to be for. Throws std::invalid_argument for what is neither.
     stream(io::stream& over, const context& with, std::string host);
-    /// The same over a stream of its own.
+    /// Does the same over a stream that it owns.
     stream(std::unique_ptr<io::stream> over, const context& with);
     stream(std::unique_ptr<io::stream> over, const context& with, std::string host);
     stream(stream&& other) noexcept;
@@ -54,8 +54,8 @@ public:
 
     /// Agrees on everything with the peer. Steps that need a private key run on a thread of
     /// blocking() where they would hold up other clients. Throws timed_out, failure, and what the
-    /// stream below throws; the connection is of no more use then, though what the peer has to be
-    /// told of it is queued.
+    /// stream below throws; the connection is unusable then, though what the peer has to be told of
+    /// it is queued.
     [[nodiscard]] task<void> handshake(deadline until = {});
 
     [[nodiscard]] std::string_view buffered() const noexcept override;
@@ -71,7 +71,7 @@ public:
     [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;
     task<void> flush(deadline until = {}) override;
     [[nodiscard]] send_progress progress() const noexcept override;
-    /// Says close_notify behind the last byte, and half-closes the stream below.
+    /// Sends close_notify after the last byte, and half-closes the stream below.
     void shutdown_write() noexcept override;
     void abort() noexcept override;
     void rest() noexcept override;
@@ -79,18 +79,20 @@ public:
     // -- what was agreed on, after handshake(); views live as long as the stream
 
     [[nodiscard]] version used() const noexcept;
-    /// As OpenSSL and the RFCs call it: "TLS_AES_256_GCM_SHA384".
+    /// Returns the name that OpenSSL and the RFCs use: "TLS_AES_256_GCM_SHA384".
     [[nodiscard]] std::string_view cipher() const noexcept;
-    /// By ALPN; empty if the client offered nothing, or nothing was to be chosen from.
+    /// Returns the protocol chosen by ALPN; empty if the client offered nothing, or nothing was to
+    /// be chosen from.
     [[nodiscard]] std::string_view protocol() const noexcept;
-    /// The host that the client has named (SNI), as it has written it; empty if none.
+    /// Returns the host that the client has named (SNI), as it has written it; empty if none.
     [[nodiscard]] std::string_view server_name() const noexcept;
     [[nodiscard]] bool resumed() const noexcept;
-    /// Of the peer; nothing if it has presented none. Verified, whenever there is one.
+    /// Returns the peer's certificate; nothing if it has presented none. Verified, whenever there
+    /// is one.
     [[nodiscard]] std::optional<certificate_facts> peer_certificate() const;
-    /// The server's side: whether a request for `host` (with or without a port) belongs on another
-    /// connection: the client has asked for one name, whose certificate does not cover this one,
-    /// and another certificate does.
+    /// Returns, on the server's side, whether a request for `host` (with or without a port) belongs
+    /// on another connection: the client has asked for one name, whose certificate does not cover
+    /// this one, and another certificate does.
     [[nodiscard]] bool is_misdirected(std::string_view host) const;
 
 private:
