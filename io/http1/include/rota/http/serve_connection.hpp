@@ -9,13 +9,13 @@
 namespace rota::http {
 
 /// Serves one client: reads requests off the stream and writes the answers, in order, until one
-/// side has had enough.
+/// side ends it.
 ///
-/// Answers to requests that have arrived together go out together. Handlers of one connection run
-/// one after the other. Nothing is read ahead of the request at work, so a slow handler holds its
-/// client back, nobody else. The stop token of the calling routine cancels the handler and ends the
+/// Answers to requests that have arrived together are sent together. Handlers of one connection run
+/// one after the other. Nothing is read ahead of the request at work, so a slow handler holds back
+/// its client, and no other. The stop token of the calling routine cancels the handler and ends the
 /// session with operation_cancelled; a client that goes away is a normal end. On return the stream
-/// has been told everything; closing it is the caller's.
+/// has been given everything; closing it is the caller's.
 ///
 /// Everything that is pointed to outlives the task.
 [[nodiscard]] task<void> serve_connection(io::stream* stream, const router* routes,

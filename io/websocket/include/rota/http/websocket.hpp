@@ -40,8 +40,8 @@ struct websocket_message {
 ///     }
 ///     routes.get("/echo", http::serve_websockets(echo));
 ///
-/// It answers pings and the closing handshake by itself, and sends pings to a client that is
-/// silent, all of it while something waits in read(): so that is called again and again. Once the
+/// It answers pings and the closing handshake itself, and sends pings to a client that is silent,
+/// all of it while something waits in read(): so that is called again and again. Once the
 /// conversation is over, by whichever side, read() returns nothing, and close_code() tells how;
 /// when the function returns it is closed (1000), and 1011 if it throws, which is reported.
 ///
@@ -54,75 +54,75 @@ public:
 
     // -- reading
 
-    /// The next message, whole; nothing once the conversation is over: closed by either side, the
-    /// client has gone or broken the protocol, or the server drains. The view is valid until the
-    /// next call that reads. Throws timed_out when `until` passes first, and operation_cancelled:
-    /// nothing is lost, the next call goes on; std::bad_alloc.
+    /// Returns the next message, whole; nothing once the conversation is over: closed by either
+    /// side, the client has gone or broken the protocol, or the server drains. The view is valid
+    /// until the next call that reads. Throws timed_out when `until` passes first, and
+    /// operation_cancelled: nothing is lost, the next call goes on; std::bad_alloc.
     ///
-    /// A message above websocket_options::message_bytes_max closes with 1009, one that
-    /// server_options::content_memory_bytes_max has no room for with 1013, one that comes
-    /// too slowly with 1008, text that is not UTF-8 with 1007 as soon as that is certain, and what
-    /// breaks the protocol with 1002.
+    /// A message above websocket_options::message_bytes_max closes with 1009, one for which
+    /// server_options::content_memory_bytes_max has no room with 1013, one that comes too slowly
+    /// with 1008, text that is not UTF-8 with 1007 as soon as that is certain, and what breaks the
+    /// protocol with 1002.
     task<std::optional<websocket_message>> read(io::deadline until = {});
-    /// As read(), but what there is of the next message, as soon as there is some:
-    /// websocket_message says whether it is the last piece, which may be empty. A piece of text may
-    /// end within a character. read() behind it gives what is left of the message.
+    /// Does what read() does, but returns what there is of the next message, as soon as there is
+    /// some: websocket_message says whether it is the last piece, which may be empty. A piece of
+    /// text may end within a character. A read() after it returns what is left of the message.
     task<std::optional<websocket_message>> read_piece(io::deadline until = {});
 
     // -- writing
 
     /// Sends a message as io::stream::write() does: it ends as soon as it is queued, and waits
     /// while more than the high-water mark is, or others send. Throws timed_out when `until` passes
-    /// first, with nothing sent. But one above 64 KiB that is not compressed goes out in pieces: a
+    /// first, with nothing sent. But one above 64 KiB that is not compressed is sent in pieces: a
     /// wait between them that ends so, or is cancelled, cuts it, so the client is reset, and the
-    /// conversation is over (1006). Throws std::system_error (EPIPE) once the WebSocket is
-    /// closing, and what the stream throws.
+    /// conversation is over (1006). Throws std::system_error (EPIPE) once the WebSocket is closing,
+    /// and what the stream throws.
     ///
-    /// One that is not the `last` is a piece of a message: what send() is given next goes on with
-    /// it, so an echo by read_piece() sends pieces as they come. Other messages wait for its last
-    /// one; so one routine at a time calls this between pieces, and others send_text() and
+    /// One that is not the `last` is a piece of a message: what send() is given next continues it,
+    /// so an echo by read_piece() sends pieces as they come. Other messages wait for its last
+    /// piece; so one routine at a time calls this between pieces, and others send_text() and
     /// send_binary(). Pieces are not compressed. Throws std::invalid_argument, with nothing sent,
-    /// for text that is not UTF-8, across pieces, and for a piece of another kind than its
-    /// message.
+    /// for text that is not UTF-8, across pieces, and for a piece of another kind than its message.
     task<void> send(websocket_message message, io::deadline until = {});
-    /// The same. `text` is UTF-8, or std::invalid_argument is thrown. What is sent outlives the
+    /// Do the same. `text` is UTF-8, or std::invalid_argument is thrown. What is sent outlives the
     /// task.
     task<void> send_text(std::string_view text, io::deadline until = {});
     task<void> send_binary(std::string_view data, io::deadline until = {});
     /// Sends a ping; `data` is at most 125 bytes, or std::invalid_argument is thrown. Whatever the
     /// client sends shows that it is there.
     task<void> ping(std::string_view data = {});
-    /// Says goodbye: nothing can be sent behind it, and read() ends once the client has answered,
-    /// or has not within websocket_options::close_within. The first one counts. Throws
-    /// std::invalid_argument for a code that must not be sent (allowed are 1000-1003, 1007-1014,
-    /// 3000-4999; 0 is none, and then there is no reason), or a reason that is not UTF-8 or has
-    /// more than 123 bytes.
+    /// Begins the closing handshake: nothing can be sent after it, and read() ends once the client
+    /// has answered, or has not within websocket_options::close_within. The first call counts.
+    /// Throws std::invalid_argument for a code that must not be sent (allowed are 1000-1003,
+    /// 1007-1014, 3000-4999; 0 means no code, and then there is no reason), or a reason that is not
+    /// UTF-8 or has more than 123 bytes.
     task<void> close(std::uint16_t code = 1000, std::string_view reason = {});
 
     /// Runs `body`, which reads, and beside it sends what others put into `from`: messages made by
-    /// text_frame() and binary_frame(), each encoded once for all who get it. As
-    /// io::outbox::serve(): a client that does not read is cut off, and std::system_error
-    /// (ECONNABORTED) is thrown. Once the WebSocket is closing, messages are dropped.
+    /// text_frame() and binary_frame(), each encoded once for all clients. As io::outbox::serve(),
+    /// cuts off a client that does not read, and throws std::system_error (ECONNABORTED). Once the
+    /// WebSocket is closing, messages are dropped.
     task<void> serve(io::outbox& from, task<void> body);
-    /// A message for any number of outboxes: shared, not compressed. `text` is UTF-8, or
+    /// Returns a message for any number of outboxes: shared, not compressed. `text` is UTF-8, or
     /// std::invalid_argument is thrown. Any thread. Throws std::bad_alloc.
     [[nodiscard]] static io::shared_bytes text_frame(std::string_view text);
     [[nodiscard]] static io::shared_bytes binary_frame(std::string_view data);
 
     // -- how it stands
 
-    /// What was chosen of those that the client speaks; empty if none.
+    /// Returns what was chosen of those that the client speaks; empty if none.
     [[nodiscard]] std::string_view subprotocol() const noexcept;
-    /// Whether messages may be compressed (permessage-deflate).
+    /// Returns whether messages may be compressed (permessage-deflate).
     [[nodiscard]] bool is_compressed() const noexcept;
-    /// Whether a close frame was sent or has come, or the client has gone.
+    /// Returns whether a close frame was sent or has come, or the client has gone.
     [[nodiscard]] bool is_closing() const noexcept;
-    /// How it has ended: the code of the client's close frame, or of the server's if that was the
-    /// first; 1005 if the frame had none, 1006 if the client went without one. 0 while it goes on.
+    /// Returns how it has ended: the code of the client's close frame, or of the server's if that
+    /// was the first; 1005 if the frame had none, 1006 if the client went without one. 0 while it
+    /// goes on.
     [[nodiscard]] std::uint16_t close_code() const noexcept;
-    /// The words that came with it.
+    /// Returns the reason that came with the code.
     [[nodiscard]] std::string_view close_reason() const noexcept;
-    /// About how many bytes of memory it holds beside its coroutines.
+    /// Returns about how many bytes of memory it holds beside its coroutines.
     [[nodiscard]] std::size_t memory() const noexcept;
 
 private:
@@ -137,57 +137,57 @@ using websocket_handler = std::function<task<void>(websocket)>;
 struct websocket_deflate {
     /// How hard it tries, 1 to 9; see coding::encoder_options. 0: 6.
     int level = 0;
-    /// The most that either side looks back, as a power of two, 8 to 15. A client that lets the
-    /// server not choose keeps 15.
+    /// The most that either side looks back, as a power of two, 8 to 15. A client that does not let
+    /// the server choose keeps 15.
     int server_window_bits = 15;
     int client_window_bits = 15;
-    /// Whether messages may refer to those before: smaller, but memory is kept for it while the
+    /// Whether messages may refer to earlier ones: smaller, but memory is kept for it while the
     /// client is not idle: up to 262 KiB for what is sent, 42 KiB for what comes.
     bool server_keeps_context = true;
     bool client_keeps_context = true;
     /// Shorter messages are sent as they are.
     std::size_t bytes_min = 64;
-    /// Messages of so many bytes are compressed in blocking(), shorter ones on the worker.
+    /// Messages of this many bytes are compressed in blocking(), shorter ones on the worker.
     std::size_t blocking_bytes = 32'768;
 };
 
 struct websocket_options {
     using milliseconds = std::chrono::milliseconds;
 
-    /// Of one message, decompressed. More is 1009.
+    /// The most bytes of one message, decompressed. More is 1009.
     std::size_t message_bytes_max = 16'777'216;
-    /// A message that has begun, and is read whole, may not be slower than this after its grace, as
-    /// the content of a request: else 1008. 0: no minimum.
+    /// A message that has begun, and is read whole, may not be slower than this after its grace,
+    /// like the content of a request: else 1008. 0: no minimum.
     std::uint64_t message_rate_min_bytes_per_s = 240;
     milliseconds message_grace{10'000};
     /// In the order of the server's preference: the first that the client speaks is chosen. A
     /// client that speaks none of them is served without.
     std::vector<std::string> subprotocols{};
     /// Origins of pages that may connect beside those of the server's own host:
-    /// "https://app.example.org"; "*" is any. Others are refused (403); what sends no Origin is no
-    /// browser, and is let in.
+    /// "https://app.example.org"; "*" is any. Others are refused (403); what sends no Origin is not
+    /// a browser, and is let in.
     std::vector<std::string> allowed_origins{};
     /// Nothing: messages are not compressed. Nor are they in a build without zlib.
     std::optional<websocket_deflate> deflate = websocket_deflate{};
-    /// A client that has sent nothing for so long gets a ping; 0: never.
+    /// A client that has sent nothing for this long gets a ping; 0: never.
     milliseconds ping_after{30'000};
-    /// One that sends nothing for so long behind it is gone.
+    /// A client that sends nothing for this long after that is gone.
     milliseconds gone_after{30'000};
-    /// For the client to answer a close frame.
+    /// How long the client may take to answer a close frame.
     milliseconds close_within{5'000};
-    /// A client that has sent nothing for so long is idle: buffers and contexts are given up.
+    /// A client that has sent nothing for this long is idle: buffers and contexts are given up.
     milliseconds rest_after{1'000};
 };
 
-/// A handler for router::get() that makes WebSockets of requests: what asks for none gets 426, a
-/// handshake that is wrong 400 or 426 (RFC 6455 sections 4.2 and 4.4), a page of another origin
+/// Returns a handler for router::get() that makes WebSockets of requests: a request for none gets
+/// 426, an invalid handshake 400 or 426 (RFC 6455 sections 4.2 and 4.4), a page of another origin
 /// 403. Over HTTP/2, which has no 426, it is a 400, and a 501 for an extended CONNECT that asks for
 /// another protocol. Throws std::invalid_argument for options out of range, subprotocols that are
-/// no tokens, and origins that are none (is_origin()).
+/// not tokens, and origins that are not (is_origin()).
 [[nodiscard]] handler serve_websockets(websocket_handler serve, websocket_options options = {});
 
-/// The same for one request, within a handler: for what depends on the request, which is gone when
-/// `serve` is called.
+/// Does the same for one request, within a handler: for what depends on the request, which is gone
+/// when `serve` is called.
 ///
 ///     routes.get("/chat/{room}", [](const request& r) {
 ///         return http::upgrade_websocket(r, [room = r.param<std::string>("room")](
@@ -195,12 +195,12 @@ struct websocket_options {
 ///     });
 [[nodiscard]] response upgrade_websocket(const request& asked, websocket_handler serve,
                                          websocket_options options = {});
-/// The same with options that many requests share: checked once, and not copied.
+/// Does the same with options that many requests share: checked once, and not copied.
 class websocket_endpoint {
 public:
     /// Throws std::invalid_argument.
     explicit websocket_endpoint(websocket_options options = {});
-    /// The answer to `asked`: an upgrade, or why there is none.
+    /// Returns the answer to `asked`: an upgrade, or why there is none.
     [[nodiscard]] response upgrade(const request& asked, websocket_handler serve) const;
 
 private:
@@ -221,7 +221,7 @@ struct websocket_terms {
 /// another wire than HTTP/1.1 calls (RFC 8441). It ends once the conversation has, and leaves the
 /// end of the stream to its owner: after an orderly end the peer has been told all; if it throws,
 /// the stream is to be aborted. Throws what `serve` throws, and operation_cancelled. All but
-/// `terms` and `draining` outlive it. `draining` has it say goodbye (1001).
+/// `terms` and `draining` outlive it. `draining` makes it say goodbye (1001).
 [[nodiscard]] task<void> serve_websocket(io::stream* over, websocket_terms terms,
                                          std::stop_token draining, const websocket_options* options,
                                          const websocket_handler* serve);
