@@ -8,13 +8,13 @@
 
 namespace three_questions {
 
-/// The keeper of the bridge: yields what he asks, is sent what he is answered, returns what becomes
-/// of the traveller. Where the dialogue stands is nowhere but in the coroutine, so it does not
-/// matter who drives it: a console, a socket, a test. An answer without a word, or none at all, is
-/// asked for again.
+/// The keeper of the bridge: yields its questions, is sent the answers, returns what becomes of the
+/// traveller. Where the dialogue stands is nowhere but in the coroutine, so it does not matter what
+/// drives it: a console, a socket, a test. An answer without a word, or none at all, is asked for
+/// again.
 rota::generator<std::string, std::string, outcome> ask_three_questions();
 
-/// What the keeper, or whoever is left to speak, says at the end. One line.
+/// Returns what the keeper, or whoever is left to speak, says at the end. One line.
 [[nodiscard]] std::string farewell(outcome result);
 
 } // namespace three_questions

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a struct or an enum of the program looks like as JSON, said once for reading and writing:
+// Describes how a struct or an enum of the program looks as JSON, once for reading and writing:
 //
 //     struct item {
 //         std::string name;
@@ -31,30 +31,30 @@
 
 namespace rota::json {
 
-/// One member of a struct. `checks` are asked about what was read: see between().
+/// One member of a struct. `checks` are called with what was read: see between().
 template <class Class, class Type, class... Checks>
 struct member_description {
     std::string_view name;
     Type Class::*place;
-    bool may_lack; ///< then the struct keeps what it has there by itself
+    bool may_lack; ///< then the struct keeps the value that it has already
     std::tuple<Checks...> checks;
 };
 
-/// A member that has to be there, unless it is a std::optional.
+/// Describes a member that has to be there, unless it is a std::optional.
 template <class Class, class Type, class... Checks>
 [[nodiscard]] constexpr member_description<Class, Type, Checks...>
 member(std::string_view name, Type Class::*place, Checks... checks) {
     return {name, place, false, {checks...}};
 }
 
-/// A member that may be missing.
+/// Describes a member that may be missing.
 template <class Class, class Type, class... Checks>
 [[nodiscard]] constexpr member_description<Class, Type, Checks...>
 optional_member(std::string_view name, Type Class::*place, Checks... checks) {
     return {name, place, true, {checks...}};
 }
 
-/// All members, in the order in which they are written.
+/// Lists all members, in the order in which they are written.
 template <class... Members>
 [[nodiscard]] constexpr std::tuple<Members...> members(Members... all) {
     return {all...};
@@ -72,14 +72,14 @@ constexpr auto own_members() {
     }
 }
 
-/// "1 to 100", of numbers or of a length.
+/// Returns "1 to 100", of numbers or of a length.
 [[nodiscard]] std::string range_text(long long least, long long most);
 [[nodiscard]] std::string range_text(double least, double most);
-/// How many characters a text in UTF-8 has.
+/// Returns how many characters a text in UTF-8 has.
 [[nodiscard]] std::size_t characters(std::string_view text) noexcept;
 } // namespace detail
 
-/// The members of T: of a struct that is not the program's own, specialize it.
+/// The members of T. For a struct that is not the program's own, specialize it.
 template <class T>
 inline constexpr auto members_of = detail::own_members<T>();
 
@@ -93,7 +93,8 @@ struct enum_name {
     Enum value;
 };
 
-/// The names of an enum's values, for its json_names(), which is found by the enum's namespace.
+/// Lists the names of an enum's values, for its json_names(), which is found by the enum's
+/// namespace.
 template <class Enum, std::size_t Count>
 [[nodiscard]] constexpr std::array<enum_name<Enum>, Count>
 names(const enum_name<Enum> (&list)[Count]) {
@@ -111,8 +112,9 @@ concept named_enum = std::is_enum_v<T> && requires {
 // Checks. A check of one's own is any constexpr object that is called with the member and returns a
 // std::string: empty if all is well, else what was expected, "a name without spaces".
 
-/// A number from `least` to `most`, of any type; with a fraction in one of them, both are doubles.
-/// Whole bounds beyond long long are refused: std::invalid_argument, where it is no constant.
+/// Returns a check for a number from `least` to `most`, of any type; with a fraction in one of
+/// them, both are doubles. Whole bounds beyond long long are refused: std::invalid_argument, or a
+/// compile error in a constant.
 template <class Least, class Most>
 requires(std::is_arithmetic_v<Least>&& std::is_arithmetic_v<Most>)
     [[nodiscard]] constexpr auto between(Least least, Most most) {
@@ -141,7 +143,7 @@ requires(std::is_arithmetic_v<Least>&& std::is_arithmetic_v<Most>)
     };
 }
 
-/// A text of so many characters, or a list of so many elements.
+/// Returns a check for a text of `least` to `most` characters, or a list of that many elements.
 [[nodiscard]] constexpr auto length(std::size_t least, std::size_t most) {
     return [least, most](const auto& what) -> std::string {
         using type = std::remove_cvref_t<decltype(what)>;

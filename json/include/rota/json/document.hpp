@@ -30,15 +30,16 @@ public:
 
     [[nodiscard]] json::kind kind() const noexcept;
     [[nodiscard]] bool is(json::kind k) const noexcept { return kind() == k; }
-    /// The characters of a string, UTF-8; empty for anything else.
+    /// Returns the characters of a string, UTF-8; empty for anything else.
     [[nodiscard]] std::string_view string() const noexcept;
     [[nodiscard]] std::optional<bool> boolean() const noexcept;
-    /// A number as it was written; empty for anything else.
+    /// Returns a number as it was written; empty for anything else.
     [[nodiscard]] std::string_view number_text() const noexcept;
-    /// A number that is written as an integer and fits; nothing for anything else.
+    /// Returns a number that is written as an integer and fits; nothing for anything else.
     [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
 
-    /// The first member of that name; nothing if there is none, or if this is no object.
+    /// Returns the first member of that name; nothing if there is none, or if this is not an
+    /// object.
     [[nodiscard]] std::optional<value> member(std::string_view name) const noexcept;
     /// Calls `visit(value)` for each element of an array, in order.
     template <class Visit>
@@ -55,14 +56,15 @@ public:
         for (yyjson_val* at = first(); left > 0; --left, at = after(of_name(at)))
             visit(value(at).string(), value(of_name(at)));
     }
-    /// How many elements an array has, or members an object; 0 for anything else.
+    /// Returns how many elements an array has, or members an object; 0 for anything else.
     [[nodiscard]] std::size_t size() const noexcept;
 
     /// Appends it as JSON without white space; members in their order, numbers as they were
     /// written.
     void append_text(std::string& out) const { append(out, false); }
-    /// As append_text(), but the members of objects are sorted by their names' bytes: two texts of
-    /// one value come out the same (but for numbers, which stay as they were written).
+    /// Does what append_text() does, but the members of objects are sorted by their names' bytes:
+    /// two texts of one value become the same (except for numbers, which stay as they were
+    /// written).
     void append_canonical(std::string& out) const { append(out, true); }
 
 private:
@@ -75,10 +77,10 @@ private:
     yyjson_val* node_;
 };
 
-/// What is parsed at most. A text takes up to 16 bytes of memory for each of its own.
+/// The most that is parsed. A text takes up to 16 bytes of memory for each of its own.
 struct limits {
     std::size_t bytes_max = std::size_t{64} << 20;
-    std::size_t depth_max = 100; ///< arrays and objects in each other
+    std::size_t depth_max = 100; ///< arrays and objects inside each other
 };
 
 /// A parsed JSON text (RFC 8259). The one place that knows the parser behind it.

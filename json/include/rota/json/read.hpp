@@ -19,13 +19,13 @@
 
 namespace rota::json {
 
-/// A value that is not what it should be, and where: "items[3].name: expected a string, got 12".
-/// For the sender: what came is quoted, escaped and no longer than some 40 bytes.
+/// Thrown for a value that is not what it should be, and says where: "items[3].name: expected a
+/// string, got 12". For the sender: what came is quoted, escaped and no longer than some 40 bytes.
 class read_error : public std::runtime_error {
 public:
     read_error(std::string path, const std::string& what)
         : std::runtime_error(path.empty() ? what : path + ": " + what), path_(std::move(path)) {}
-    /// "items[3].name"; empty for the whole.
+    /// Returns "items[3].name"; empty for the whole.
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
 private:
@@ -34,13 +34,13 @@ private:
 
 struct read_options {
     json::limits limits{};
-    /// Refuse members that no description has; else they are skipped.
+    /// Refuses members that no description has; else they are skipped.
     bool refuse_unknown = false;
 };
 
 namespace detail {
 
-/// Where a value is: a step from the one around it. Lives on the stack of what reads.
+/// Where a value is: a step from the one around it. Lives on the stack of the reader.
 struct place {
     const place* around = nullptr;
     std::string_view name{};
@@ -98,7 +98,7 @@ void read_member(T& into, const Member& described, value from, const place& arou
                described.checks);
 }
 
-/// Reads the member if it is the one at `Index`; false if it is another.
+/// Reads the member if it is the one at `Index`; returns false if it is another.
 template <std::size_t Index, class T>
 bool take_member(T& into, std::string_view name, value content, const place& at,
                  const read_options& how, bool* seen) {
@@ -217,7 +217,7 @@ template <class T>
     return result;
 }
 
-/// The same of a text. Throws parse_error for what is no JSON, too.
+/// Does the same for a text. Throws parse_error for what is not JSON, too.
 template <class T>
 [[nodiscard]] T read(std::string_view text, const read_options& how = {}) {
     const document whole = document::parse(text, how.limits);

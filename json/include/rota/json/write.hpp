@@ -98,7 +98,7 @@ void write(writer& out, const T& content) {
     }
 }
 
-/// The same as a text of its own.
+/// Returns the same as a text of its own.
 template <class T>
 [[nodiscard]] std::string to_text(const T& content) {
     std::string text;

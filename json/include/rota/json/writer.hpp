@@ -11,11 +11,12 @@ namespace rota::json {
 /// Appends `text` as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 void append_quoted(std::string& out, std::string_view text);
 
-/// The beginning of a text, for a message: quoted and escaped, with "..." behind it if it goes on.
+/// Returns the beginning of a text, for a message: quoted and escaped, followed by "..." if it goes
+/// on.
 [[nodiscard]] std::string excerpt(std::string_view text, std::size_t bytes_max = 40);
 
-/// Writes JSON without white space to the end of a string, which outlives it. The caller sees to
-/// it that what comes out is JSON: a value after each key, an end for each begin.
+/// Writes JSON without white space to the end of a string, which outlives it. The caller makes sure
+/// that the result is JSON: a value after each key, an end for each begin.
 class writer {
 public:
     explicit writer(std::string& out) noexcept : out_(out) {}
@@ -35,10 +36,10 @@ public:
         const auto result = std::to_chars(digits, digits + sizeof digits, number);
         return raw({digits, result.ptr});
     }
-    /// The shortest form that reads back as the same; null for what is not finite.
+    /// Writes the shortest form that reads back as the same; null for what is not finite.
     writer& value(double number);
     writer& null() { return raw("null"); }
-    /// What is JSON already.
+    /// Writes what is JSON already.
     writer& raw(std::string_view json);
 
     template <class Value>

@@ -19,8 +19,8 @@ struct weighted {
 /// Returns the first 100 elements, in their order; those with an invalid weight are left out.
 [[nodiscard]] std::vector<weighted> parse_quality_list(std::string_view list);
 
-// Of `offers`, best first, the one that the client likes most; of those that it likes equally the
-// first. Nothing if it takes none of them: 406, or the answer as it is. A field that is missing
+// These return the one of `offers`, best first, that the client prefers; of those that it likes
+// equally the first. Nothing if it takes none of them: 406, or the answer as it is. A missing field
 // (r.header("Accept") has nothing) takes everything. One that is spread over several fields is
 // fields::joined() before.
 
