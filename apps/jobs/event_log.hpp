@@ -16,7 +16,8 @@
 namespace jobs {
 
 struct event {
-    std::uint64_t number = 0; ///< without gaps in a log; the next log of a queue goes on beyond it
+    std::uint64_t number = 0; ///< without gaps in a log; the next log of a queue continues beyond
+                              ///< it
     change_kind kind = change_kind::added;
     std::uint64_t job = 0; ///< 0: of the queue
     std::uint32_t attempt = 0;
@@ -26,7 +27,7 @@ struct event {
 /// The latest events of a queue, for clients that watch it. Any thread.
 class event_log {
 public:
-    /// `last`: the number of the last that there has been, as if it was not kept.
+    /// `last`: the number of the last event so far, which counts as not kept.
     explicit event_log(std::size_t kept, std::uint64_t last = 0) : kept_(kept), last_(last) {}
 
     class [[nodiscard]] later_awaiter final : public rota::list_awaiter {
@@ -45,15 +46,17 @@ public:
         std::uint64_t number_;
     };
 
-    /// Without memory for one more, none is kept, as if so many had come since.
+    /// Adds an event. If there is no memory for one more, none is kept, as if that many had come
+    /// since.
     void add(const change& what) noexcept;
-    /// The number of the last one, 0 if there was none.
+    /// Returns the number of the last event, 0 if there was none.
     [[nodiscard]] std::uint64_t last() const;
-    /// The number of the last one that is not kept, 0 if all are.
+    /// Returns the number of the last event that is not kept, 0 if all are.
     [[nodiscard]] std::uint64_t last_gone() const;
-    /// Those behind `number`, up to `limit`, as far as they are kept.
+    /// Returns the events after `number`, up to `limit`, as far as they are kept.
     [[nodiscard]] std::vector<event> after(std::uint64_t number, std::size_t limit) const;
-    /// `co_await log.later(n)` until there is one behind number n. Throws operation_cancelled.
+    /// `co_await log.later(n)` waits until there is an event after number n. Throws
+    /// operation_cancelled.
     later_awaiter later(std::uint64_t number,
                         std::source_location where = std::source_location::current()) noexcept {
         return {*this, number, where};

@@ -13,8 +13,8 @@
 
 namespace jobs {
 
-/// Jobs that this process is working on, and their leases. What is neither done() nor failed() goes
-/// back at the end, as an attempt that was given up.
+/// Jobs that this process is working on, and their leases. What is neither done() nor failed() is
+/// put back at the end, as an attempt that was given up.
 ///
 /// One routine and its children; the service outlives it.
 class held_jobs {
@@ -28,16 +28,16 @@ public:
 
     /// Extends the leases each time a third of them has passed, until it is stopped, or all are
     /// lost. A store that cannot be used is tried again while they may last. To be run beside the
-    /// work, and to have ended before what follows is called.
+    /// work, and to have ended before the calls below.
     [[nodiscard]] rota::task<void> keep();
-    /// Acknowledges; how many jobs that were. Throws store_error: the leases then end by
-    /// themselves. Either way nothing is held afterwards.
+    /// Acknowledges the jobs; returns how many they were. Throws store_error: the leases then end
+    /// by themselves. Either way nothing is held afterwards.
     [[nodiscard]] rota::task<std::size_t> done();
     /// Gives the jobs back, with the reason, and a delay unless it is the queue's. A store that
     /// cannot be used is no error: the leases end by themselves.
     [[nodiscard]] rota::task<void> failed(std::string why,
                                           std::optional<std::chrono::milliseconds> delay);
-    /// The ids of jobs whose leases have ended or been taken away meanwhile.
+    /// Returns the ids of jobs whose leases have ended or been taken away meanwhile.
     [[nodiscard]] std::vector<std::uint64_t> take_lost() { return std::exchange(lost_, {}); }
 
 private:

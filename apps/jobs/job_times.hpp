@@ -16,7 +16,7 @@ inline constexpr std::array<std::int64_t, 14> job_bounds_ms{
     5,      10,     50,      100,       500,       1'000,      5'000,
     10'000, 60'000, 300'000, 1'800'000, 3'600'000, 21'600'000, 86'400'000};
 
-/// How often which time has been seen.
+/// How often each time has been seen.
 struct time_counts {
     std::array<std::uint64_t, job_bounds_ms.size() + 1> counts{};
     std::uint64_t sum_ms = 0;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-/// What jobs and queues are made of, and what is asked of a store and answered by it.
+/// What jobs and queues are made of, and the requests and answers of a store.
 namespace jobs {
 
 /// Milliseconds since the beginning of 1970, UTC. The caller says what time it is: a store reads
@@ -23,9 +23,9 @@ enum class job_state : std::uint8_t { queued, delayed, in_progress, dead };
 
 /// How the last attempt at a job has failed. Kept in stores as these numbers.
 enum class job_cause : std::uint8_t {
-    none,        ///< it has not
+    none,        ///< it has not failed
     failed,      ///< its consumer gave it back
-    lease_ended, ///< nobody said anything in time
+    lease_ended, ///< its consumer said nothing in time
     abandoned,   ///< its consumer had gone before it was told
 };
 
@@ -38,7 +38,7 @@ struct new_job {
     int priority = 0; ///< 0 to 9; 9 is taken first
 };
 
-/// What a client calls one try to add, so that it can repeat it: the same token with the same
+/// A client's name for one try to add, so that it can repeat it: the same token with the same
 /// content (by its fingerprint) is the same try.
 struct idempotency {
     std::string token;
@@ -61,7 +61,7 @@ struct add_result {
     job_state state = job_state::queued;
 };
 
-/// What one consumer would like.
+/// A consumer's request for jobs.
 struct take_request {
     std::size_t max = 1;
     std::int64_t lease_ms = 0; ///< 0: what the queue is set to
@@ -77,14 +77,14 @@ struct taken_job {
 
 struct retry {
     std::string lease_id;
-    std::optional<std::int64_t> delay_ms{}; ///< not said: as the queue is set to
+    std::optional<std::int64_t> delay_ms{}; ///< not given: as the queue is set to
     std::string error{};                    ///< kept with the job; empty: none
     bool operator==(const retry&) const = default;
 };
 struct settle_result {
     std::size_t acked = 0;
     std::size_t retried = 0;
-    std::vector<std::string> lost{}; ///< leases that had ended, or never were
+    std::vector<std::string> lost{}; ///< leases that had ended, or never existed
 };
 
 struct lease_end {
@@ -97,9 +97,9 @@ struct extend_result {
 };
 
 /// When a job is given out again that has failed several times in a row (backoff.hpp). What is not
-/// said is as usual.
+/// given is as usual.
 struct backoff_settings {
-    std::optional<std::uint32_t> after{};        ///< failures in a row, it is there again at once
+    std::optional<std::uint32_t> after{};        ///< up to this many failures in a row: at once
     std::optional<std::int64_t> initial_ms{};    ///< after one more
     std::optional<std::uint32_t> factor_milli{}; ///< for each one more; in thousandths
     std::optional<std::int64_t> max_ms{};
@@ -137,7 +137,7 @@ struct queue_info {
 };
 
 struct queues_request {
-    std::string after{}; ///< only those whose names come behind it, by their bytes
+    std::string after{}; ///< only those whose names come after it, by their bytes
     std::size_t limit = 10'000;
     bool operator==(const queues_request&) const = default;
 };
@@ -158,13 +158,13 @@ struct job_info {
     time_ms due_at = 0; ///< the end of the lease or of the delay; 0: neither
     std::int64_t queued_ms = 0;
     std::int64_t in_progress_ms = 0;
-    std::string error{}; ///< of the last retry that told one
+    std::string error{}; ///< of the last retry that gave one
     job_cause cause = job_cause::none;
     time_ms since = 0; ///< in this state
 };
 
 /// A place in the order in which jobs are taken. Places do not change, so a list can be continued
-/// from one whatever has become of its job.
+/// from one whatever has happened to its job.
 struct position {
     std::uint8_t rank = 0; ///< 9 - priority
     std::uint64_t id = 0;  ///< 0: before all others of that rank
@@ -189,33 +189,35 @@ struct revive_result {
 };
 
 enum class removal : std::uint8_t { removed, unknown, in_progress };
-/// How many jobs a slice of a queue's removal is about.
+/// How many jobs one slice of a queue's removal handles.
 inline constexpr std::size_t removed_at_once = 500;
 struct removed_queue {
     removal outcome = removal::removed;
-    bool more = false;       ///< there are jobs left: to be called again
-    std::size_t jobs = 0;    ///< that were removed now; 0 with more: others have them in hand
-    std::uint64_t queue = 0; ///< its number, by which the next slice knows it
+    bool more = false;       ///< there are jobs left: call again
+    std::size_t jobs = 0;    ///< that were removed now; 0 with more: others hold them
+    std::uint64_t queue = 0; ///< its number, by which the next slice identifies it
 };
 
 enum class dead_action : std::uint8_t { revive, remove };
-/// What is to become of the dead of a queue: of those among them to which all applies that is said.
+/// What is to be done with the dead jobs of a queue: with those to which all given conditions
+/// apply.
 struct dead_request {
     dead_action action = dead_action::revive;
     std::optional<std::vector<std::uint64_t>> ids{};
     std::optional<time_ms> before{};   ///< failed before that time
     job_cause cause = job_cause::none; ///< none: any
-    /// Without ids: where to go on, and how many are looked at, whether it applies to them or not.
+    /// Without ids: where to go on, and how many are looked at, whether the conditions apply to
+    /// them or not.
     position after{};
     std::size_t limit = 500;
-    std::uint64_t queue = 0; ///< what the slice before has told; 0: this is the first
+    std::uint64_t queue = 0; ///< what the previous slice returned; 0: this is the first
 };
 struct dead_result {
     std::uint64_t done = 0;
     std::uint64_t duplicates = 0; ///< stay dead: their keys are there again
     position after{};             ///< the last that was looked at
-    bool more = false;            ///< behind that
-    std::uint64_t queue = 0;      ///< its number, by which the next slice knows it
+    bool more = false;            ///< after that
+    std::uint64_t queue = 0;      ///< its number, by which the next slice identifies it
 };
 
 enum class change_kind : std::uint8_t {
@@ -249,11 +251,11 @@ struct change {
     std::int64_t spent_ms = -1;
 };
 
-/// What every store of this program is made with.
+/// The limits that every store of this program is made with.
 struct store_limits {
     std::uint64_t jobs_max = 10'000'000; ///< of one queue, the dead included
     std::size_t queues_max = 10'000;     ///< more are refused
-    /// Of all queues, where they are in memory: then every queue is full.
+    /// Of all queues, where they are in memory: beyond it every queue is full.
     std::uint64_t memory_bytes_max = UINT64_MAX;
     std::int64_t lease_ms = 30'000;          ///< of a queue that is not set to another
     std::size_t take_bytes_max = 16'777'216; ///< payloads given to one consumer at once

@@ -26,17 +26,17 @@ namespace jobs {
 /// How jobs are taken by work in this process.
 struct taking {
     std::chrono::milliseconds lease{0}; ///< 0: as the queue is set to
-    /// Of jobs whose work has failed; not said: as the queue is set to.
+    /// For jobs whose work has failed; not given: as the queue is set to.
     std::optional<std::chrono::milliseconds> retry_delay{};
 };
 
-/// What became of work that has returned.
+/// The result of work that has returned.
 template <class Value>
 struct finished {
     Value value;               ///< what it returned; std::monostate for void
-    std::size_t completed = 0; ///< how many jobs are done with
+    std::size_t completed = 0; ///< how many jobs are acknowledged
     /// The ids of the others, if it has not failed: their leases had ended or been taken away, so
-    /// another taker may do them, too.
+    /// another consumer may do them, too.
     std::vector<std::uint64_t> lost{};
 };
 
@@ -54,12 +54,12 @@ struct value_of {
 template <awaited Result>
 struct value_of<Result> : value_of<typename Result::value_type> {};
 
-/// What work with jobs comes to.
+/// The result of work with jobs.
 template <class Work>
 using value_of_work =
     typename value_of<std::invoke_result_t<Work&, const std::vector<taken_job>&>>::type;
 
-/// Whether it says so: false and a std::expected without a value are failures.
+/// Returns whether a result means success: false and a std::expected without a value are failures.
 template <class Value>
 bool succeeded(const Value& value) {
     if constexpr (std::is_same_v<Value, bool>) {
@@ -94,7 +94,7 @@ rota::task<value_of_work<Work>> run_work(Work* work, const std::vector<taken_job
     }
 }
 
-/// The message of an exception, for people.
+/// Returns the message of an exception, for people.
 [[nodiscard]] std::string message_of(const std::exception_ptr& error);
 
 } // namespace detail
@@ -106,18 +106,18 @@ rota::task<value_of_work<Work>> run_work(Work* work, const std::vector<taken_job
 /// it.
 class queue {
 public:
-    /// Throws std::invalid_argument for what is no name of a queue, std::length_error if too many
+    /// Throws std::invalid_argument for an invalid name of a queue, std::length_error if too many
     /// are in use.
     queue(service& of, std::string_view name);
 
     /// Takes up to `max` jobs and runs `work(const std::vector<taken_job>&)` with them, a coroutine
     /// or a plain function: they are acknowledged when it returns, and put back if it fails, by an
-    /// exception, which goes on, by cancellation, or by the result `false` or a std::expected
+    /// exception, which is rethrown, by cancellation, or by the result `false` or a std::expected
     /// without a value.
     ///
-    /// Waits for at least one, never for more, in one line with consumers over HTTP. While the
-    /// work runs, the leases are extended, however long it takes. (A plain function has its thread
-    /// to itself, so there they end in their time: it should be short, or run in rota::blocking().)
+    /// Waits for at least one, never for more, in one line with consumers over HTTP. While the work
+    /// runs, the leases are extended, however long it takes. (A plain function has its thread to
+    /// itself, so there they end in their time: it should be short, or run in rota::blocking().)
     /// Where that fails, since a job was deleted or the store could not be reached for too long,
     /// the work goes on, and the result says which jobs it has lost.
     ///
@@ -164,7 +164,7 @@ public:
     }
 
 private:
-    /// At least one; none if the service drains.
+    /// Takes at least one; none if the service drains.
     rota::task<std::vector<taken_job>> take(std::size_t max, taking how);
 
     service* service_;

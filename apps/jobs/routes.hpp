@@ -9,7 +9,7 @@
 
 namespace jobs {
 
-/// The queues of `served`, which outlives the router, as HTTP; to be mounted under "/v1":
+/// Returns the queues of `served`, which outlives the router, as HTTP; to be mounted under "/v1":
 ///
 ///     GET    "/openapi.json"             the description of all this, for programs (openapi.json)
 ///     GET    "/queues"                   every queue with its counts
@@ -36,8 +36,8 @@ namespace jobs {
 /// Errors are application/problem+json (RFC 9457), also for other paths and methods.
 [[nodiscard]] rota::http::router routes(service& served);
 
-/// Such an error, for what is put around the routes: see rota::http::router::error(). Its code is
-/// the reason phrase: 404 is "not_found".
+/// Returns such an error, for what is put around the routes: see rota::http::router::error(). Its
+/// code is the reason phrase: 404 is "not_found".
 [[nodiscard]] rota::http::response describe_failure(int status, std::string_view reason);
 
 } // namespace jobs

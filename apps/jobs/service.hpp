@@ -38,8 +38,8 @@ struct service_options {
     std::chrono::milliseconds delay_max{2'592'000'000}; ///< 30 days
     std::size_t watched_max = 20'000; ///< queues in use at once, whether they hold jobs or not
     std::size_t events_kept = 500;    ///< of each queue
-    /// What is to be added now to the workers' clock to get the time of day, which the store works
-    /// with. Asked for again once a second: time_of_day.
+    /// Returns what is to be added now to the workers' clock to get the time of day, which the
+    /// store works with. Called again once a second: time_of_day.
     std::function<std::chrono::nanoseconds()> wall_offset = steady_to_wall;
 };
 
@@ -77,8 +77,8 @@ private:
 /// Distinct job queues by name, over a store: lets consumers wait, in order, and ends leases and
 /// delays at their time. Knows nothing of HTTP. Reads no clock but the workers'.
 ///
-/// What does not wait is done with the store itself: backing(), with the time of now(). Any thread,
-/// but for what suspends: that is for routines.
+/// Calls that do not wait are made on the store itself: backing(), with the time of now(). Any
+/// thread, except for what suspends: that is for routines.
 class service final : private store_listener {
 public:
     /// `jobs` is this service's alone, and outlives it.
@@ -89,41 +89,42 @@ public:
 
     [[nodiscard]] const service_options& options() const noexcept { return options_; }
     [[nodiscard]] jobs::store& backing() const noexcept { return store_; }
-    /// The time of day, by the clock of the worker that calls, or of the machine.
+    /// Returns the time of day, by the clock of the calling worker, or of the machine.
     [[nodiscard]] time_ms now() const noexcept;
-    /// When that time is, by the workers' clock, unless the time of day is set meanwhile.
+    /// Returns when that time is, by the workers' clock, unless the time of day is set meanwhile.
     [[nodiscard]] std::chrono::steady_clock::time_point steady(time_ms when) const noexcept;
-    /// Tells one service from another, for the ids of events: when it was made.
+    /// Returns when it was made, which distinguishes services in the ids of events.
     [[nodiscard]] time_ms epoch() const noexcept { return epoch_; }
 
-    /// Ends leases and delays at their time, and puts back what could not be when it should have
-    /// been, as soon as the store can be used. To be run as one routine for as long as the service
-    /// is used; ends by operation_cancelled.
+    /// Ends leases and delays at their time, and puts back what could not be put back in time, as
+    /// soon as the store can be used. To be run as one routine for as long as the service is used;
+    /// ends by operation_cancelled.
     [[nodiscard]] rota::task<void> end_leases();
-    /// What is known of the store and its queues, while two more routines run: watch().probe() and
-    /// watch().list().
+    /// Returns what is known of the store and its queues, while two more routines run:
+    /// watch().probe() and watch().list().
     [[nodiscard]] store_watch& watch() noexcept { return watch_; }
-    /// The times of jobs of up to `limit` queues that have any, by name.
+    /// Returns the times of jobs of up to `limit` queues that have any, by name.
     [[nodiscard]] std::vector<job_times::seen> times(std::size_t limit) const;
     /// Ends all waits for jobs and events, with none, now and later. Idempotent.
     void drain() noexcept { draining_.request_stop(); }
     [[nodiscard]] std::stop_token drain_token() const noexcept { return draining_.get_token(); }
 
-    /// The queue of that name, whether the store has it yet or not; null if too many are in use.
+    /// Returns the queue of that name, whether the store has it yet or not; null if too many are in
+    /// use.
     [[nodiscard]] watched_ptr open(std::string_view name);
 
-    /// At least one job, `wanted.max` at most, as soon as there are any; none after `wait`, on
-    /// drain(), or as soon as `client_gone` ends, if there is one. Jobs that come too late for that
-    /// go back as if they had not been taken. Throws store_error.
+    /// Waits for jobs and returns at least one, at most `wanted.max`, as soon as there are any;
+    /// none after `wait`, on drain(), or as soon as `client_gone` ends, if there is one. Jobs that
+    /// come too late for that are put back as if they had not been taken. Throws store_error.
     [[nodiscard]] rota::task<std::vector<taken_job>>
     wait_for_jobs(watched_ptr queue, take_request wanted, std::chrono::milliseconds wait,
                   rota::task<void> client_gone = {});
-    /// Jobs that are there now and that no other consumer waits for: none, if those that wait
-    /// already leave none. Throws store_error.
+    /// Returns jobs that are there now and that no other consumer waits for: none, if those that
+    /// wait already leave none. Throws store_error.
     [[nodiscard]] rota::task<std::vector<taken_job>> take_now(watched_ptr queue,
                                                               take_request wanted);
-    /// Waits until the queue has an event behind number `after`: true; false after `wait` or on
-    /// drain().
+    /// Waits until the queue has an event after number `after`. Returns true; false after `wait` or
+    /// on drain().
     [[nodiscard]] rota::task<bool> wait_for_event(watched_ptr queue, std::uint64_t after,
                                                   std::chrono::milliseconds wait);
 

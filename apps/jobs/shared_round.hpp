@@ -22,10 +22,10 @@ public:
     [[nodiscard]] rota::task<void> begin();
     void end();
 
-    /// Wants it done, and waits for no one.
+    /// Requests it, and does not wait.
     void want() { wanted_.notify(); }
-    /// True: it has been done within the last `age_max`, or is done now. False: it takes longer
-    /// than `patience`. Throws operation_cancelled.
+    /// Returns true if it has been done within the last `age_max`, or is done now; false if it
+    /// takes longer than `patience`. Throws operation_cancelled.
     [[nodiscard]] rota::task<bool> wait(clock::duration age_max, clock::duration patience);
 
 private:

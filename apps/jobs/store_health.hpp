@@ -15,7 +15,7 @@ namespace jobs {
 enum class store_fault : std::uint8_t {
     failed,      ///< for any other reason
     full,        ///< there is no room on the disk
-    unreachable, ///< the database's server cannot be had
+    unreachable, ///< the database's server cannot be reached
     unknown,     ///< it is not known whether what was asked has been done
     late,        ///< it has not answered in time: of probes only
 };
@@ -36,18 +36,18 @@ struct store_state {
     std::uint64_t latency_sum_us = 0;
 };
 
-/// Whether a store can be used, by what becomes of its calls. It is down from the first call that
+/// Whether a store can be used, by the outcome of its calls. It is down from the first call that
 /// fails, until a probe succeeds (store_watch) with few calls having failed since the one before.
 /// One line in the log says so each time, however many calls there are. Any thread.
 class store_health {
 public:
     using clock = std::chrono::steady_clock;
 
-    /// `proves`: that jobs can be added.
+    /// Notes a call that succeeded. `proves`: it shows that jobs can be added.
     void succeeded(clock::duration took, bool proves) noexcept;
     void failed(const std::exception& why, clock::duration took) noexcept;
     void failed(store_fault kind, const char* why) noexcept;
-    /// It can be used, as far as one look can tell.
+    /// Notes that it can be used, as far as one look can show.
     void probed() noexcept;
 
     /// Calls `told`, under a lock, each time that it has gone down; null: nothing. Must not throw.
@@ -55,9 +55,9 @@ public:
 
     [[nodiscard]] store_state state() const;
     [[nodiscard]] bool is_up() const noexcept;
-    /// It is down, and a call has failed since then because the disk was full.
+    /// Returns whether it is down, and a call has failed since then because the disk was full.
     [[nodiscard]] bool is_full() const noexcept;
-    /// Whether a call has proved since then that it can be used.
+    /// Returns whether a call has proved since then that it can be used.
     [[nodiscard]] bool worked_since(clock::time_point then) const noexcept;
 
 private:

@@ -15,7 +15,7 @@ namespace jobs {
 
 /// What is known of a store and of its queues, for what looks at it from time to time: health
 /// checks, metrics, the console. None of them waits for long, whatever the store waits for, and any
-/// number of them cost it one look a second. Nobody looking, it costs nothing.
+/// number of them cost it one look a second. If nothing looks, it costs nothing.
 ///
 /// Any thread, from routines. The store and the time outlive it; it outlives its callers.
 class store_watch {
@@ -35,14 +35,14 @@ public:
     /// Probes the store on request, and once a second while it fails. To be run as one routine;
     /// ends by operation_cancelled.
     [[nodiscard]] rota::task<void> probe();
-    /// Lists the queues on request. As probe().
+    /// Lists the queues on request. Otherwise like probe().
     [[nodiscard]] rota::task<void> list();
 
-    /// How the store is: by its calls of the last second, or else by a probe, for which it waits
-    /// two seconds; then the store is down.
+    /// Returns how the store is: by its calls of the last second, or else by a probe, for which it
+    /// waits two seconds; then the store is down.
     [[nodiscard]] rota::task<store_state> state();
-    /// The queues as they were a second ago, or now if that can be had within a second, or whenever
-    /// they were last seen; null: never. Throws operation_cancelled only.
+    /// Returns the queues as they were a second ago, or now if that is possible within a second, or
+    /// whenever they were last seen; null: never. Throws operation_cancelled only.
     [[nodiscard]] rota::task<std::shared_ptr<const queues_seen>> queues();
 
 private:

@@ -26,7 +26,7 @@ namespace jobs {
 /// others, so that none before it goes empty, until the store has been asked once. Any thread.
 class taker_line {
 public:
-    /// Where a consumer stands. Made by join(), ended by leave().
+    /// A consumer's place in the line. Made by join(), ended by leave().
     class place {
     public:
         place(take_request w, bool waits, std::uint64_t number) noexcept
@@ -47,7 +47,7 @@ public:
     };
     using place_ptr = std::shared_ptr<place>;
 
-    /// What turn() returns: to be awaited.
+    /// The awaiter that turn() returns.
     class [[nodiscard]] turn_awaiter final : public rota::list_awaiter {
     public:
         turn_awaiter(taker_line& line, place& of, std::source_location where) noexcept
@@ -62,34 +62,34 @@ public:
         place& of_;
     };
 
-    /// True if nobody waits.
+    /// Returns true if there are no waiting consumers.
     [[nodiscard]] bool empty() const;
-    /// `waits`: until there are jobs; else until the store has been asked.
+    /// Joins the line. `waits`: until there are jobs; else until the store has been asked.
     [[nodiscard]] place_ptr join(take_request wanted, bool waits = true);
-    /// `co_await line.turn(*p)` until its jobs are there, or it leads, or it does not wait and
-    /// there was nothing. Throws operation_cancelled.
+    /// `co_await line.turn(*p)` waits until its jobs are there, or it leads, or it does not wait
+    /// and there was nothing. Throws operation_cancelled.
     turn_awaiter turn(place& of,
                       std::source_location where = std::source_location::current()) noexcept {
         return {*this, of, where};
     }
-    /// Takes the jobs that have come for it, if any.
+    /// Returns the jobs that have come for it, if any, and takes them out.
     [[nodiscard]] std::vector<taken_job> jobs(place& of);
-    /// True if it does not wait, and there was nothing for it.
+    /// Returns true if it does not wait, and there was nothing for it.
     [[nodiscard]] bool refused(const place& of) const;
-    /// The consumers that the leader asks for: itself and those behind, up to `count`.
+    /// Returns the consumers that the leader asks for: itself and those after it, up to `count`.
     [[nodiscard]] std::vector<place_ptr> ask(std::size_t count);
     [[nodiscard]] static take_request wanted(const place& of) noexcept { return of.wanted_; }
-    /// The answer to ask(), and the end of leading: hands out what the store gave, in the line's
-    /// order. If the last got something there may be more, for those that were not asked for.
-    /// Returns the leases of jobs whose consumers have left meanwhile.
+    /// Answers ask(), and ends leading: hands out what the store gave, in the line's order. If the
+    /// last got something there may be more, for those that were not asked for. Returns the leases
+    /// of jobs whose consumers have left meanwhile.
     [[nodiscard]] std::vector<std::string> answer(const std::vector<place_ptr>& asked,
                                                   std::vector<std::vector<taken_job>> jobs);
-    /// Nothing more comes for it; if it leads, the next does. Returns what has come and was not
-    /// fetched by jobs().
+    /// Ends the place: nothing more comes for it; if it leads, the next does. Returns what has come
+    /// and was not fetched by jobs().
     [[nodiscard]] std::vector<taken_job> leave(place& of) noexcept;
-    /// There may be jobs.
+    /// Notes that there may be jobs.
     void changed() noexcept;
-    /// All that stand in the line are told that there is nothing for them.
+    /// Tells all that stand in the line that there is nothing for them.
     void dismiss() noexcept;
 
 private:

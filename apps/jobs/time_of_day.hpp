@@ -9,7 +9,7 @@
 
 namespace jobs {
 
-/// From the machine's steady clock to the time of day, now.
+/// Returns the distance from the machine's steady clock to the time of day, now.
 [[nodiscard]] std::chrono::nanoseconds steady_to_wall();
 
 /// The time of day, which stores work with, by the steady clock of its callers.
@@ -26,9 +26,9 @@ public:
 
     explicit time_of_day(std::function<std::chrono::nanoseconds()> look);
 
-    /// At that point, which is about now.
+    /// Returns the time of day at that point, which is about now.
     [[nodiscard]] time_ms at(clock::time_point steady) const noexcept;
-    /// When it will be that time, as far as is known.
+    /// Returns when it will be that time, as far as is known.
     [[nodiscard]] clock::time_point steady(time_ms when) const noexcept;
 
 private:

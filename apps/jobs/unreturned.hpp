@@ -13,7 +13,7 @@
 
 namespace jobs {
 
-/// Leases that nobody holds, whose jobs could not be put back yet: for another try. Any thread.
+/// Leases without a holder, whose jobs could not be put back yet: for another try. Any thread.
 class unreturned {
 public:
     struct leases {
@@ -25,14 +25,14 @@ public:
     };
     static constexpr std::size_t leases_max = 100'000; // 10 MB
 
-    /// Where there are too many, or there is no memory, those kept first, or these, are left to
-    /// their end.
+    /// Keeps leases. If there are too many, or there is no memory, those kept first, or these, are
+    /// left to their end.
     void keep(leases what) noexcept;
     /// Takes those that were kept first, if there are any that have not ended by then.
     [[nodiscard]] std::optional<leases> next(time_ms now) noexcept;
-    /// How many times next() gives some, at most.
+    /// Returns how many times next() returns some, at most.
     [[nodiscard]] std::size_t size() noexcept;
-    /// Notified of each keep().
+    /// Returns an event that is notified of each keep().
     [[nodiscard]] rota::auto_event& more() noexcept { return more_; }
 
 private:
