@@ -12,7 +12,7 @@ namespace rota {
 
 /// Threads for work that would hold a worker up: calls that block, long computations. Their number
 /// is bounded; a thread is started when there is work and none is idle, and stays until the end.
-/// Jobs wait in line, first come first served, in memory of their own. Any thread, but for the
+/// Jobs wait in line, first come first served, in memory of their own. Any thread, except for the
 /// constructor and the destructor.
 class blocking_pool {
 public:
@@ -28,31 +28,32 @@ public:
 
     private:
         friend class blocking_pool;
-        /// Does it, on a thread of the pool.
+        /// Does the work, on a thread of the pool.
         virtual void run() noexcept = 0;
-        /// The last call, on the same thread: the job may go within it.
+        /// The last call, on the same thread: the job may be destroyed within it.
         virtual void finished() noexcept = 0;
         job* previous_ = nullptr;
         job* next_ = nullptr;
         bool waits_ = false;
     };
 
-    /// At least one thread. `nice`: how far its threads stand back behind the one that makes the
-    /// pool (man 7 sched); processes and threads that they start inherit it.
+    /// `threads_max` counts as at least one. `nice`: how much lower the priority of its threads is
+    /// than that of the thread that makes the pool (man 7 sched); processes and threads that they
+    /// start inherit it.
     explicit blocking_pool(std::size_t threads_max, int nice = 0);
     /// Ends the threads. Every job has been finished or withdrawn.
     ~blocking_pool();
     blocking_pool(const blocking_pool&) = delete;
     blocking_pool& operator=(const blocking_pool&) = delete;
 
-    /// Throws std::system_error if there is no thread and none can be started.
+    /// Queues a job. Throws std::system_error if there is no thread and none can be started.
     void submit(job& j);
-    /// True if it had not begun: it never will.
+    /// Takes a job back; returns true if it had not begun: it never will.
     [[nodiscard]] bool withdraw(job& j) noexcept;
     /// Ends the threads, as the destructor does.
     void stop() noexcept;
 
-    /// Whether the calling thread is one of these.
+    /// Returns whether the calling thread is one of these.
     [[nodiscard]] bool is_own_thread() const noexcept { return quiet_thread::purpose() == this; }
     [[nodiscard]] std::size_t threads_max() const noexcept { return threads_max_; }
     /// How many threads there are, how many of them work, how many jobs wait for one.

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-/// GCC 12 lays the frame of some coroutines out wrongly; here is what makes up for that.
+/// GCC 12 lays the frame of some coroutines out wrongly; this makes up for it.
 ///
 /// A frame begins with pointers to the functions that resume and destroy it, and the promise comes
 /// next: that is how a coroutine_handle is made of a promise, and a promise found from a handle. A
@@ -15,7 +15,7 @@
 /// front of all that. The code of the coroutine is right, and is given the frame's true address;
 /// but every handle that is made of the promise, or given to an awaiter, is wrong.
 ///
-/// So the promise looks, when the coroutine is made, whether its frame is one of these. If so, the
+/// So the promise checks, when the coroutine is made, whether its frame is one of these. If so, the
 /// handle that belongs to the promise is made right: the two pointers in front of the promise are
 /// replaced by functions that go on with the true address. And each awaiter is given that handle,
 /// by await_transform. What a frame looks like is known when the coroutine is compiled, so at -O1
@@ -32,8 +32,8 @@ inline constexpr bool frames_are_displaced = false;
 /// First base of a promise.
 class coroutine_frame {
 public:
-    /// To be called once with the address that the compiler takes for the handle's, while the
-    /// coroutine is suspended for the first time.
+    /// Corrects the frame. To be called once with the address that the compiler takes for the
+    /// handle's, while the coroutine is suspended for the first time.
     template <class Promise>
     static void settle(Promise& promise, void* frame) noexcept {
         void* const handle = std::coroutine_handle<Promise>::from_promise(promise).address();
@@ -41,7 +41,7 @@ public:
             promise.displace(handle, frame, alignof(Promise));
     }
 
-    /// The function that destroys the coroutine of `handle`, for its name.
+    /// Returns the function that destroys the coroutine of `handle`, for its name.
     [[nodiscard]] static void* destroyer(std::coroutine_handle<> handle) noexcept;
 
 private:
@@ -58,7 +58,7 @@ private:
     step destroy_;
 };
 
-/// What initial_suspend() returns: suspends, and settles the frame.
+/// The awaiter that initial_suspend() returns: suspends, and settles the frame.
 template <class Promise>
 class frame_start {
 public:
@@ -74,7 +74,7 @@ private:
     Promise& promise_;
 };
 
-/// The awaiter of what is awaited: [expr.await]/3.
+/// Returns the awaiter of what is awaited: [expr.await]/3.
 template <class Awaited>
 decltype(auto) awaiter_of(Awaited&& awaited) {
     if constexpr (requires { std::forward<Awaited>(awaited).operator co_await(); })

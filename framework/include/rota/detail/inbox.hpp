@@ -15,7 +15,7 @@ namespace rota {
 /// sleep and then looks at empty(). In the one order of all four, at least one sees the other.
 class inbox {
 public:
-    /// True if the box was empty before. Any thread.
+    /// Adds `r`; returns true if the box was empty before. Any thread.
     bool push(runnable& r) noexcept {
         r.note_queued();
         runnable* head = head_.load(std::memory_order_relaxed);

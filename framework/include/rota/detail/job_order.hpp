@@ -29,7 +29,7 @@ public:
         node& operator=(const node&) = delete;
         [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
         [[nodiscard]] job_order::state state() const noexcept { return state_; }
-        /// The next in the order of adding, whatever its state; null at the end.
+        /// Returns the next in the order of adding, whatever its state; null at the end.
         [[nodiscard]] node* next() const noexcept { return next_; }
 
     private:
@@ -44,22 +44,23 @@ public:
 
     /// Adds `job` at the end, queued, and numbers it.
     void add(node& job) noexcept;
-    /// The first that is queued, now in progress; null if none is.
+    /// Returns the first that is queued, now in progress; null if none is queued.
     node* take() noexcept;
-    /// `job`, which is in progress, is queued again, at its place.
+    /// Queues `job`, which is in progress, again at its place.
     void put_back(node& job) noexcept;
-    /// `job`, which is in progress, goes.
+    /// Removes `job`, which is in progress.
     void remove(node& job) noexcept;
 
     [[nodiscard]] std::size_t queued() const noexcept { return queued_; }
     [[nodiscard]] std::size_t in_progress() const noexcept { return in_progress_; }
-    /// The oldest job of all; go on with node::next().
+    /// Returns the oldest job of all; go on with node::next().
     [[nodiscard]] node* first() const noexcept { return first_; }
-    /// The oldest that is queued; null if none is. Behind it, too, some may be in progress.
+    /// Returns the oldest that is queued; null if none is queued. After it, too, some may be in
+    /// progress.
     [[nodiscard]] node* first_queued() const noexcept {
         return returned_ != nullptr ? returned_ : fresh_;
     }
-    /// The oldest that was never taken: from here on all are queued; null if there is none.
+    /// Returns the oldest that was never taken: from here on all are queued; null if there is none.
     [[nodiscard]] node* first_fresh() const noexcept { return fresh_; }
 
 private:

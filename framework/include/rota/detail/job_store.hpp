@@ -24,7 +24,7 @@ namespace rota {
 struct job_queue_options {
     /// How many jobs there may be, queued and in progress together; more are refused.
     std::size_t max_jobs = std::numeric_limits<std::size_t>::max();
-    /// Where the times in job_status come from; outlives the queue and its leases.
+    /// The source of the times in job_status; outlives the queue and its leases.
     const time_source* time = &time_source::steady();
 };
 
@@ -39,7 +39,7 @@ struct job_status {
     std::chrono::nanoseconds in_progress_for{}; ///< in all
 };
 
-/// How a queue stands, and what has happened since it was made.
+/// The state of a queue, and what has happened since it was made.
 struct job_counts {
     std::size_t queued = 0;
     std::size_t in_progress = 0;
@@ -73,11 +73,11 @@ public:
     [[nodiscard]] const Key& key() const noexcept { return key_; }
     [[nodiscard]] Payload& payload() noexcept { return payload_; }
     [[nodiscard]] const Payload& payload() const noexcept { return payload_; }
-    /// Which attempt this is, from 1.
+    /// Returns which attempt this is, from 1.
     [[nodiscard]] std::uint32_t attempt() const noexcept { return attempts_; }
-    /// The key, moved out of a job that was refused.
+    /// Returns the key, moved out of a job that was refused.
     [[nodiscard]] Key take_key() && noexcept { return std::move(key_); }
-    /// The next of the same lease, null at the end.
+    /// Returns the next of the same lease, null at the end.
     [[nodiscard]] queued_job* next_in_lease() const noexcept { return next_in_lease_; }
 
 private:
@@ -135,7 +135,8 @@ public:
                 store_.put_back(taken_); // given, but never taken up
             }
         }
-        /// What it got: at least one job, unless the queue is closed. Throws operation_cancelled.
+        /// Returns what it got: at least one job, unless the queue is closed. Throws
+        /// operation_cancelled.
         chain take_up() {
             finish();
             return std::exchange(taken_, {});
@@ -164,8 +165,8 @@ public:
         }
     }
 
-    /// Adds each of `incoming` that can be; takes it over, and leaves the others. `told`, if not
-    /// null, is called with each and its add_result.
+    /// Adds each of `incoming` that is not refused; takes it over, and leaves the others. `told` is
+    /// called with the add_result of each.
     template <class Told>
     void add(std::vector<std::unique_ptr<job>>& incoming, Told&& told) {
         waiter* served = nullptr;
@@ -185,7 +186,7 @@ public:
     /// Takes `first` off the chain that begins with it; returns the rest.
     static job* unlink(job& first) noexcept { return std::exchange(first.next_in_lease_, nullptr); }
 
-    /// They are done, and go.
+    /// Removes jobs as done.
     void commit(chain taken) noexcept {
         {
             const std::lock_guard guard(lock_);
@@ -200,7 +201,7 @@ public:
         }
     }
 
-    /// They are queued again, each at its place.
+    /// Queues jobs again, each at its place.
     void put_back(chain taken) noexcept {
         waiter* served = nullptr;
         {
@@ -262,7 +263,7 @@ public:
         return result;
     }
 
-    /// As a consumer that does not wait.
+    /// Takes like a consumer that does not wait.
     [[nodiscard]] chain try_take(std::size_t max) noexcept {
         const std::lock_guard guard(lock_);
         return take(max);
@@ -306,7 +307,7 @@ private:
         return {add_outcome::added, status_of(added)};
     }
 
-    /// At most `max` jobs, now in progress.
+    /// Takes at most `max` jobs, which are now in progress.
     chain take(std::size_t max) noexcept {
         chain taken;
         if (order_.queued() == 0) {
@@ -324,7 +325,7 @@ private:
         return taken;
     }
 
-    /// Gives what is queued to those that wait, first come first served; they are to be woken.
+    /// Gives what is queued to those that wait, first come first served; returns them, to be woken.
     waiter* serve() noexcept {
         wait_list served;
         while (order_.queued() != 0) {

@@ -14,9 +14,9 @@ public:
     using clock = std::chrono::steady_clock;
 
     virtual ~parking() = default;
-    /// Blocks the one thread that owns this parking until a permit is there, and takes it: true.
-    /// Returns false without a permit once `deadline` has passed. Spurious wake-ups of the kernel
-    /// are absorbed.
+    /// Blocks the one thread that owns this parking until a permit is there, takes it, and returns
+    /// true. Returns false without a permit once `deadline` has passed. Spurious wake-ups of the
+    /// kernel are absorbed.
     virtual bool wait_until(clock::time_point deadline) = 0;
     /// Leaves a permit and wakes the owner if it waits. Any thread.
     virtual void notify() noexcept = 0;
@@ -31,7 +31,7 @@ public:
 class parker final : public parking {
 public:
     bool wait_until(clock::time_point deadline) override;
-    /// As wait_until() without a deadline.
+    /// Does what wait_until() does, without a deadline.
     void wait() { wait_until(clock::time_point::max()); }
     void notify() noexcept override;
 

@@ -9,8 +9,8 @@ namespace rota {
 /// without contention an instruction each to lock and to unlock, where std::mutex calls the C
 /// library. A thread that has to wait sleeps (man 2 futex).
 ///
-/// A BasicLockable, for std::lock_guard. Not recursive. Any thread; it may go as soon as the last
-/// that locked it has unlocked it, even while that call returns.
+/// A BasicLockable, for std::lock_guard. Not recursive. Any thread; it may be destroyed as soon as
+/// the last that locked it has unlocked it, even while that call returns.
 class small_lock {
 public:
     small_lock() noexcept = default;

@@ -9,7 +9,8 @@
 
 namespace rota {
 
-/// `start + length`, or time_point::max() if that is later than any time that can be told.
+/// Returns `start + length`, or time_point::max() if that is later than any time that can be
+/// represented.
 [[nodiscard]] inline std::chrono::steady_clock::time_point
 deadline_after(std::chrono::steady_clock::time_point start, time_span span) noexcept {
     using time_point = std::chrono::steady_clock::time_point;
@@ -50,8 +51,8 @@ private:
 /// timer cascades at most five times. Never fires early; a time beyond 2^36 ms (about two years)
 /// waits for that long and is then put back.
 ///
-/// Thread-safety: none; the holder of the worker's baton owns it. A timer that goes before the
-/// wheel does is not armed; those that outlive the wheel are disarmed by its end.
+/// Thread-safety: none; the holder of the worker's baton owns it. A timer that is destroyed before
+/// the wheel must not be armed; those that outlive the wheel are disarmed by its end.
 class timer_wheel {
 public:
     using clock = std::chrono::steady_clock;
@@ -76,8 +77,8 @@ public:
         }
         return turn_to(now);
     }
-    /// The time of the next advance() that has something to do, or time_point::max() when no timer
-    /// is armed that fires.
+    /// Returns the time of the next advance() that has something to do, or time_point::max() when
+    /// no timer is armed that fires.
     [[nodiscard]] time_point next() noexcept {
         if (!next_known_)
             find_next();

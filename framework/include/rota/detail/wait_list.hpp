@@ -10,8 +10,8 @@ class routine;
 /// A routine that waits; the node is the awaiter, so it lives in the coroutine frame and a wait
 /// allocates nothing.
 ///
-/// `queued` says in whose hands it is. True: in a wait_list, under the lock of the primitive that
-/// owns the list. False: what took it out must wake() it, once, and touch it no more.
+/// `queued` says what owns it. True: a wait_list, under the lock of the primitive that owns the
+/// list. False: what took it out must wake() it, once, and touch it no more.
 struct waiter {
     waiter* previous = nullptr;
     waiter* next = nullptr;
@@ -20,7 +20,7 @@ struct waiter {
     bool queued = false;
     bool cancelled = false;
 
-    /// Whether it may be served: true, or false if another branch of its race has been the first.
+    /// Returns whether it may be served: false if another branch of its race has been the first.
     [[nodiscard]] bool may_be_served() noexcept { return race == nullptr || race->take(this); }
 
     /// Makes the routine runnable. The waiter may be gone when this returns. Any thread.
@@ -46,11 +46,11 @@ public:
         tail_ = &w;
     }
 
-    /// The one that waits longest, left where it is; null when none waits.
+    /// Returns the longest waiter, left where it is; null when none waits.
     [[nodiscard]] waiter* front() const noexcept { return head_; }
 
-    /// The one that waits longest and may be served, taken out; null if there is none. It has to
-    /// be served then. Those whose race is decided stay: they are about to be cancelled.
+    /// Takes out and returns the longest waiter that may be served; null if there is none. It has
+    /// to be served then. Those whose race is decided stay: they are about to be cancelled.
     waiter* pop_front() noexcept {
         waiter* first = head_;
         while (first != nullptr && !first->may_be_served())
@@ -67,8 +67,8 @@ public:
         w.queued = false;
     }
 
-    /// Takes all out and wakes them, first come first. The lock need not be held for the wake-ups:
-    /// `*this` is empty once release() has returned the chain.
+    /// Takes out all and returns the chain, first come first, for wake_chain(). The lock need not
+    /// be held for the wake-ups: `*this` is empty once release() has returned the chain.
     waiter* release() noexcept {
         for (waiter* w = head_; w != nullptr; w = w->next)
             w->queued = false;
@@ -77,7 +77,7 @@ public:
         return first;
     }
 
-    /// Wakes what pop_front() gave, if anything.
+    /// Wakes what pop_front() returned, if anything.
     static void wake_one(waiter* w) noexcept {
         if (w != nullptr) {
             w->wake();
