@@ -11,7 +11,8 @@ struct failure_words {
     const char* cure;
 };
 
-/// Any thread; takes memory only for what no shortage of it has brought.
+/// Returns the words for an exception. Any thread; takes memory only for what no shortage of it has
+/// brought.
 [[nodiscard]] failure_words words_for(const std::exception& e) noexcept;
 
 } // namespace rota::io::detail

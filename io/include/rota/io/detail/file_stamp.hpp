@@ -8,11 +8,10 @@
 
 namespace rota::io::detail {
 
-/// What a file looks like: by that one sees that it has been written to, or that another is in its
-/// place (man 3 stat). Two changes within a tick of the file system's clock look like one (man 7
-/// inode).
+/// What a file looks like: shows that it has been written to, or that another is in its place (man
+/// 3 stat). Two changes within a tick of the file system's clock look like one (man 7 inode).
 struct file_stamp {
-    /// Of the file that is there now; all 0 if there is none.
+    /// Reads that of the file that is there now; all 0 if there is none.
     explicit file_stamp(const std::string& path) noexcept;
     explicit file_stamp(const struct stat& of) noexcept;
     bool operator==(const file_stamp&) const = default;

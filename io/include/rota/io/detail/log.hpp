@@ -3,15 +3,15 @@
 #include <fmt/core.h>
 
 /// Lines for spdlog's default logger, as spdlog's own functions write them; but what formats them
-/// is compiled once, not in each source again. What is put into a line does not begin another one:
+/// is compiled once, not again in each source. What is put into a line does not begin another one:
 /// control characters are `\xNN`.
 namespace rota::log {
 
 enum class level : unsigned char { debug, info, warn, error, critical };
 
-/// Whether the logger takes lines of this level.
+/// Returns whether the logger takes lines of this level.
 [[nodiscard]] bool takes(level of) noexcept;
-/// Without memory for the line, `format` is written as it is.
+/// Writes a line. Without memory for it, `format` is written as it is.
 void write(level of, fmt::string_view format, fmt::format_args with) noexcept;
 
 #define ROTA_LOG(name)                                                                             \

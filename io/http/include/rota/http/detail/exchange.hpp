@@ -26,34 +26,34 @@ enum class exchange_end : std::uint8_t {
 
 /// The way of a request's answer: beside a head and a content, all that routes and handlers know of
 /// HTTP/1.1, and would of any other way to write HTTP, which is called a wire here. A wire
-/// implements it and has a responder answer it. Used on one worker, by one call at a time, but for
-/// client_gone(), which goes on beside the others.
+/// implements it and has a responder answer it. Used on one worker, by one call at a time, except
+/// for client_gone(), which goes on beside the others.
 ///
-/// What sends ends with std::system_error when the client is gone or takes nothing, and with
+/// Calls that send end with std::system_error when the client is gone or takes nothing, and with
 /// operation_cancelled. Answers outlive the tasks that they are given to.
 class exchange {
 public:
-    /// Where the client is; "" where that is not known. Lives as long as the exchange.
+    /// Returns where the client is; "" where that is not known. Lives as long as the exchange.
     [[nodiscard]] virtual std::string_view peer() const noexcept = 0;
-    /// The TLS connection that it goes over, or null.
+    /// Returns the TLS connection that it goes over, or null.
     [[nodiscard]] virtual const io::tls::stream* tls() const noexcept { return nullptr; }
-    /// What counts for the server, or null. Lives as long as the exchange.
+    /// Returns the server's counters, or null. They live as long as the exchange.
     [[nodiscard]] virtual const server_metrics* metrics() const noexcept { return nullptr; }
-    /// What content that is kept is taken from, or null. Outlives the connection.
+    /// Returns the budget for content that is kept, or null. Outlives the connection.
     [[nodiscard]] virtual memory_budget* content_memory() const noexcept { return nullptr; }
     /// Puts what the head refers to where it can stay while a handler waits: views of it that were
-    /// taken before are no good any more.
+    /// taken before are no longer valid.
     virtual void keep_head() = 0;
 
-    /// Waits until the client has gone. See request::disconnected(). Whether it is known to read
-    /// nothing any more; else it may have ended its sending side alone.
+    /// Waits until the client has gone. See request::disconnected(). Returns whether it is known to
+    /// read nothing any more; else it may have ended its sending side alone.
     [[nodiscard]] virtual task<bool> client_gone() = 0;
-    /// Whether the client has gone, as far as reading or writing has shown.
+    /// Returns whether the client has gone, as far as reading or writing has shown.
     [[nodiscard]] virtual bool broken() const noexcept = 0;
 
-    /// Sends an answer, if that takes neither waiting nor much room; false if send() has to, and
-    /// then it may be shared what it owned. Leaves the head where it is. An answer that is
-    /// streamed, or takes the connection over, is for stream() or hand_over().
+    /// Sends an answer, if that takes neither waiting nor much room. Returns false if send() has
+    /// to, and then the answer may be sharing what it owned. Leaves the head where it is. An answer
+    /// that is streamed, or takes the connection over, is for stream() or hand_over().
     [[nodiscard]] virtual bool try_send(response& answer) = 0;
 
     /// Takes over an answer that try_send() has refused, to send it as there is room, where no one
@@ -70,14 +70,15 @@ public:
     /// Sends an answer whose content is streamed: runs its producer, unless no content belongs to
     /// it.
     [[nodiscard]] virtual task<delivery> stream(response* answer) = 0;
-    /// Gives the connection to the taker of `answer`, at once or behind this, or tells the client
+    /// Gives the connection to the taker of `answer`, at once or after this, or tells the client
     /// why not. The request stays until the taker ends.
     [[nodiscard]] virtual task<exchange_end> hand_over(response* answer) = 0;
-    /// Whether send() takes answers whose content is a file's (response::is_file()). If not they
-    /// come to stream(), by way of body_writer::write_file().
+    /// Returns whether send() takes answers whose content is a file's (response::is_file()). If
+    /// not, they are given to stream(), by way of body_writer::write_file().
     [[nodiscard]] virtual bool sends_files() const noexcept { return false; }
-    /// Whether an answer of success would say that another protocol has taken over (RFC 8441
-    /// section 4), so that only hand_over() may give one. Such an exchange is not try_answer()ed.
+    /// Returns whether an answer of success would say that another protocol has taken over (RFC
+    /// 8441 section 4), so that only hand_over() may give one. Such an exchange is not
+    /// try_answer()ed.
     [[nodiscard]] virtual bool is_for_takeover() const noexcept { return false; }
 
 protected:

@@ -7,7 +7,7 @@
 namespace rota::http {
 
 /// Reads a field value of Expect, a list whose elements may be empty (RFC 9110 sections 10.1.1 and
-/// 5.6.1.2). False if an expectation is among them that is not known here: that is a 417.
+/// 5.6.1.2). Returns false if an expectation is among them that is not known here: that is a 417.
 [[nodiscard]] constexpr bool read_expect(std::string_view value, bool& expects_continue) noexcept {
     while (!value.empty()) {
         const std::string_view expectation = syntax::next_list_item(value);

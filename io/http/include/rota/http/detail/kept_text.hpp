@@ -5,7 +5,7 @@
 
 namespace rota::http::detail {
 
-/// A buffer that grew beyond this for one request, answer or batch is given back behind it: idle
+/// A buffer that grew beyond this for one request, answer or batch is freed after it: idle
 /// connections hold little.
 inline constexpr std::size_t kept_capacity_max = 4'096;
 

@@ -8,7 +8,8 @@
 
 namespace rota::http {
 
-/// How much memory many together may hold, as far as they say. Any thread; outlives its shares.
+/// How much memory many together may hold, as far as they report it. Any thread; outlives its
+/// shares.
 class memory_budget {
 public:
     static constexpr std::size_t step = 16'384; ///< of share::reach_in_steps()
@@ -16,8 +17,8 @@ public:
     explicit memory_budget(std::size_t bytes) noexcept
         : left_(static_cast<long long>(summable(bytes))) {}
 
-    /// What one of them holds; given back at the end. Used by one thread at a time. Of no budget it
-    /// is without end.
+    /// What one of them holds; given back at the end. Used by one thread at a time. Without a
+    /// budget it is unlimited.
     class share {
     public:
         explicit share(memory_budget* from) noexcept : from_(from) {}
@@ -25,7 +26,7 @@ public:
         share& operator=(const share&) = delete;
         ~share() { give_back(); }
 
-        /// True if it may hold `bytes` in all. What it has is kept, if it is false, too.
+        /// Returns true if it may hold `bytes` in all. What it has is kept, if it is false, too.
         [[nodiscard]] bool reach(std::size_t bytes) noexcept {
             const long long more = static_cast<long long>(summable(bytes)) - taken_;
             if (from_ == nullptr || more <= 0)
@@ -38,7 +39,7 @@ public:
             return true;
         }
 
-        /// The same in large steps, of which the first is free: for what grows in small ones.
+        /// Does the same in large steps, of which the first is free: for what grows in small ones.
         [[nodiscard]] bool reach_in_steps(std::size_t bytes) noexcept {
             return bytes <= step || reach((bytes - 1) / step * step);
         }

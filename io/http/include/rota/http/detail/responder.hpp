@@ -21,7 +21,7 @@
 
 namespace rota::http {
 
-/// What answers have around them. All of it outlives the responder.
+/// What surrounds answers. All of it outlives the responder.
 struct responder_place {
     const router& routes;
     const session_hooks* hooks; // or null
@@ -47,7 +47,7 @@ public:
     /// there is none to read. Both are there until end(). `repeated`: the head is that of the
     /// request before, byte by byte, and so is the way.
     void begin(const request_head& head, body_reader* content, bool repeated = false);
-    /// The same for what could not be read as a request, or is not to be: error_answer() and
+    /// Does the same for what could not be read as a request, or is not to be: error_answer() and
     /// account() are for it then.
     void begin_unread(const request_head& head) noexcept;
     /// Answers the request if that takes neither waiting nor much room, without a coroutine, and
@@ -56,7 +56,7 @@ public:
     /// Answers it in the general way. Throws what ends the wire: operation_cancelled if that was
     /// asked for, and failures of a client that is gone.
     [[nodiscard]] task<exchange_end> answer();
-    /// Lets go of a request that has been answered, or given up.
+    /// Releases a request that has been answered, or given up.
     void end() noexcept {
         going_.drop();
         request_.reset();
@@ -66,27 +66,27 @@ public:
 
     // For what a wire answers by itself.
 
-    /// What the error page of the route that was found, or of the path, makes of a failure.
+    /// Returns what the error page of the route that was found, or of the path, makes of a failure.
     [[nodiscard]] response error_answer(const http_error& what);
-    /// What is to be told of what was thrown: see http::failure_of().
+    /// Returns what to report of what was thrown: see http::failure_of().
     [[nodiscard]] http_error failure_of(const std::exception_ptr& error);
-    /// What is answered in place of a response that takes over and must not: its status has been
+    /// Returns the answer in place of a response that takes over and must not: its status has been
     /// changed, or it is of the other kind than what was asked for. Nothing if it may.
     [[nodiscard]] std::optional<response> refusal_of(const response& takes_over);
-    /// Counts an answer that has been sent, and tells the hook of it. Of its content so many bytes
-    /// were sent, if that is known; else all.
+    /// Counts an answer that has been sent, and calls the hook with it. `bytes` of its content were
+    /// sent, if that is known; else all.
     void account(const response& answer, std::optional<std::uint64_t> bytes = {});
     /// The same for one that the wire has kept (exchange::try_keep()).
     void account_kept(std::uint64_t bytes);
     /// Whether there is one.
     [[nodiscard]] bool has_kept() const noexcept { return kept_; }
     /// Does so for a request that was begun and has had no answer: 503 if `all_ends`, as its client
-    /// would have been told, 499 if that is gone. Nothing if account() was called.
+    /// would have been told, 499 if that is gone. Does nothing if account() was called.
     void account_unanswered(bool all_ends) noexcept;
     [[nodiscard]] const request& asked() const noexcept { return *request_; }
-    /// Its method and path, for report_failure().
+    /// Returns its method and path, for report_failure().
     [[nodiscard]] std::string asked_name() const;
-    /// When account() was called.
+    /// Returns when account() was called.
     [[nodiscard]] time_point answered_at() const noexcept { return answered_; }
 
 private:
@@ -128,7 +128,7 @@ private:
     bool kept_ = false;     // ready_ is with the wire
 };
 
-/// As responder::failure_of() once its request is gone: `asked` is its name.
+/// Does what responder::failure_of() does once its request is gone: `asked` is its name.
 void report_failure(const std::exception_ptr& error, std::string_view asked,
                     const std::stop_token& stop, bool client_gone, const session_hooks* hooks);
 

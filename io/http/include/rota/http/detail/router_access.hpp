@@ -12,14 +12,14 @@ struct router_access {
                                            std::string_view path) {
         return routes.match(method, path);
     }
-    /// Finds the way for a request and notes it there; `found` is what match() would give.
+    /// Finds the way for a request and notes it there; `found` is what match() would return.
     static void resolve(const router& routes, request& req, route_match& found) {
         routes.resolve(req, found);
     }
-    /// Notes a way there that was found for a request with the same head.
+    /// Notes in a request a way that was found for a request with the same head.
     static void note(request& req, const route_match& found) noexcept { router::note(req, found); }
-    /// The handler to call directly if this match needs nothing else: a plain function without
-    /// middleware.
+    /// Returns the handler to call directly if this match needs nothing else: a plain function
+    /// without middleware.
     [[nodiscard]] static const handler::plain* direct(const route_match& match) noexcept {
         if (match.target == nullptr || !match.target->scope->chain.empty())
             return nullptr;
@@ -27,13 +27,13 @@ struct router_access {
     }
     /// Runs the middleware and what it leads to. `req`, `match` and the router outlive the task.
     [[nodiscard]] static task<response> dispatch(request& req, const route_match& match);
-    /// The answer where no route was found and nothing else has one: OPTIONS, 404 or 405.
+    /// Returns the answer where no route was found and nothing else has one: OPTIONS, 404 or 405.
     [[nodiscard]] static response fallback(const request& req, const route_match& match);
-    /// True if fallback() is all that there is to do for a request without a target.
+    /// Returns true if fallback() is all that there is to do for a request without a target.
     [[nodiscard]] static bool plain_fallback(const route_match& match) noexcept {
         return match.scope->chain.empty() && match.answer == nullptr;
     }
-    /// What makes the answer to a request that failed; null for plain text. The head may be
+    /// Returns what makes the answer to a request that failed; null for plain text. The head may be
     /// incomplete; `found` is null if the way has not been looked for.
     [[nodiscard]] static const error_page*
     error_page_for(const router& routes, const request_head& head, const route_match* found) {

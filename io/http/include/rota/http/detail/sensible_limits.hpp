@@ -4,7 +4,7 @@
 
 namespace rota::http {
 
-/// The same, with times that can be added to any other: ten years instead of what is more. Throws
+/// Returns the same, with times that can be added to any other: ten years instead of more. Throws
 /// std::invalid_argument for limits under which no client could be served.
 [[nodiscard]] server_limits sensible(server_limits limits);
 

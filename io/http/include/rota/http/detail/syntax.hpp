@@ -36,7 +36,7 @@ inline constexpr auto path_chars = make_class("-._~!$&'()*+,;=:@/");
     return detail::path_chars[static_cast<unsigned char>(c)];
 }
 
-/// The value of a hexadecimal digit, or -1.
+/// Returns the value of a hexadecimal digit, or -1.
 [[nodiscard]] constexpr int hex_value(char c) noexcept {
     if (c >= '0' && c <= '9')
         return c - '0';

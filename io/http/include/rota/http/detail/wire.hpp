@@ -37,7 +37,7 @@ public:
         counters_.bytes_received.add(bytes);
     }
 
-    /// The stream is another client's from here on. Nothing is pending.
+    /// Makes the stream another client's from here on. Nothing is pending.
     void begin() noexcept {
         consumed_ = 0;
         sent_ = 0;
@@ -46,16 +46,16 @@ public:
 
     [[nodiscard]] std::uint64_t consumed() const noexcept { return consumed_; }
 
-    /// What is to be sent next; answers are appended to it.
+    /// Returns what is to be sent next; answers are appended to it.
     [[nodiscard]] std::string& pending() noexcept { return pending_; }
-    /// Hands the pending bytes over if that needs no waiting; false if send() has to.
+    /// Hands the pending bytes over if that needs no waiting; returns false if send() has to.
     [[nodiscard]] bool try_send();
-    /// The same with `bytes` behind them; of these nothing was queued if it is false.
+    /// Does the same with `bytes` after them; of these nothing was queued if it returns false.
     [[nodiscard]] bool try_send(std::string_view bytes);
-    /// The same however much is queued already (stream::try_write_last()).
+    /// Does the same however much is queued already (stream::try_write_last()).
     [[nodiscard]] bool try_send_last(std::string_view bytes);
-    /// Hands the pending bytes over; afterwards there are none. Deadlines as those of io::stream:
-    /// what could not be queued by then is pending still.
+    /// Hands the pending bytes over; afterwards there are none. Deadlines are as those of
+    /// io::stream: what could not be queued by then is still pending.
     [[nodiscard]] task<void> send(io::deadline until = {});
     /// Sends what is pending, then `bytes`, without a copy of them in between. `bytes` outlive the
     /// task.
@@ -63,28 +63,31 @@ public:
     /// Sends what is pending, then bytes of a file (stream::write_file()). `content` outlives the
     /// task.
     [[nodiscard]] task<void> send_file(const io::file_slice* content);
-    /// The same if that needs no waiting; false, with nothing queued, if send_file() has to.
+    /// Does the same if that needs no waiting; returns false, with nothing queued, if send_file()
+    /// has to.
     [[nodiscard]] bool try_send_file(const io::file_slice& content);
     /// Sends what is pending, then shared bytes (stream::write_shared()).
     [[nodiscard]] task<void> send_shared(io::shared_bytes bytes);
-    /// The same if that needs no waiting; false, with nothing queued, if send_shared() has to.
+    /// Does the same if that needs no waiting; returns false, with nothing queued, if send_shared()
+    /// has to.
     [[nodiscard]] bool try_send_shared(const io::shared_bytes& bytes);
-    /// The same with `before` behind what is pending: of both nothing was queued if it is false.
+    /// Does the same with `before` after what is pending: of both nothing was queued if it returns
+    /// false.
     [[nodiscard]] bool try_send_shared(std::string_view before, const io::shared_bytes& bytes);
     [[nodiscard]] task<void> send_owned(std::string bytes, io::deadline until = {});
     /// Waits until the transport has taken everything.
     [[nodiscard]] task<void> flush(io::deadline until = {});
-    /// Whether the client has yet to take a part of what was sent. It is reset, timed_out, if it
-    /// has been too slow since this was first so. A system call.
+    /// Returns whether the client has yet to take a part of what was sent. It is reset, timed_out,
+    /// if it has been too slow since this was first so. A system call.
     [[nodiscard]] bool still_takes();
     /// Half-closes, and reads and drops what the client still sends, so that no reset overtakes the
     /// last answer (RFC 9112 section 9.6), for `limit` at most. Everything has been sent before.
     [[nodiscard]] task<void> linger(std::chrono::milliseconds limit);
-    /// Whether the client has gone, as far as reading or writing has shown. One that has only ended
-    /// its sending waits for its answer.
+    /// Returns whether the client has gone, as far as reading or writing has shown. One that has
+    /// only ended its sending waits for its answer.
     [[nodiscard]] bool broken() const noexcept { return stream_.failed(); }
     [[nodiscard]] std::uint64_t sent() const noexcept { return sent_; }
-    /// The same with what is pending.
+    /// Returns the same with what is pending.
     [[nodiscard]] std::uint64_t written() const noexcept { return sent_ + pending_.size(); }
 
 private:
