@@ -26,7 +26,7 @@ class store_step;
 /// Called with changes once they are in force (in a durable store: on disk), in their order.
 class store_listener {
 public:
-    /// Any thread, one at a time. Must not call the store.
+    /// Called with changes. Any thread, one at a time. Must not call the store.
     virtual void changed(std::span<const change> what) noexcept = 0;
     /// Called by a store that is shared with others: a queue may have jobs to be taken, or, unless
     /// `due` is 0, pass_time() is needed after that; no change has told of it. Otherwise like

@@ -135,8 +135,8 @@ public:
     [[nodiscard]] std::size_t blocked_count() const { return registry_.blocked_count(); }
     /// Returns how many routines have not stopped. Any thread.
     [[nodiscard]] std::size_t routine_count() const { return registry_.size(); }
-    /// Returns the map of blocked routines by what they wait for, by which one waits for a blocker.
-    /// Any thread.
+    /// Returns the map of blocked routines by what they wait for, through which a routine waits for
+    /// a blocker. Any thread.
     [[nodiscard]] blocked_tasks& blocked_map() noexcept { return blocked_tasks_; }
     /// Tells the executor that `b` is probably not blocked any more: its waiters look again. Any
     /// thread.

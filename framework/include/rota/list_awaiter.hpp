@@ -30,7 +30,7 @@ public:
     basic_list_awaiter(Lock& lock, wait_list& list, const char* what,
                        std::source_location where) noexcept
         : lock_(lock), list_(list), what_(what), where_(where) {}
-    /// Only before it is awaited: into the frame of what awaits it.
+    /// Moves it into the frame of what awaits it; only before it is awaited.
     basic_list_awaiter(basic_list_awaiter&& other) noexcept
         : lock_(other.lock_), list_(other.list_), what_(other.what_), where_(other.where_) {
         ROTA_CHECK(other.owner == nullptr, "a wait that has begun stays where it is");
@@ -54,8 +54,9 @@ protected:
     /// chain of waiters that may go on because of it (see wait_list::wake_chain).
     virtual waiter* others_after_cancel() noexcept { return nullptr; }
 
-    /// Call from await_suspend and return its result. `satisfied()` runs under the lock and returns
-    /// true if there is no need to wait; the routine then only yields if it has spent its budget.
+    /// Waits, unless `satisfied()`, which runs under the lock, returns true: then there is no need
+    /// to wait, and the routine only yields if it has spent its budget. Call from await_suspend and
+    /// return its result.
     template <class Promise, class Satisfied>
     bool wait_unless(std::coroutine_handle<Promise> self, Satisfied&& satisfied) {
         const std::stop_token& token = self.promise().stop_token();
@@ -81,7 +82,8 @@ protected:
         return true;
     }
 
-    /// Call first in await_resume. Throws operation_cancelled if the wait was cancelled.
+    /// Ends the wait. Call first in await_resume. Throws operation_cancelled if the wait was
+    /// cancelled.
     void finish() {
         on_stop_.reset(); // waits for a callback that is under way on another thread
         if (cancelled)

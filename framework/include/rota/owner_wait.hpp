@@ -39,9 +39,10 @@ protected:
                         std::source_location where = std::source_location::current()) noexcept;
     ~owner_wait() = default;
 
-    /// Call from await_suspend and return its result. `arm()` runs at once: true = armed,
-    /// complete() will follow, later; false = there is nothing to wait for, and the routine only
-    /// yields if it has spent its budget. It is not called if stop has been requested already.
+    /// Waits for what `arm()` arms; call from await_suspend and return its result. `arm()` runs at
+    /// once: true = armed, complete() will follow, later; false = there is nothing to wait for, and
+    /// the routine only yields if it has spent its budget. It is not called if stop has been
+    /// requested already.
     template <class Promise, class Arm>
     bool wait(std::coroutine_handle<Promise> self, Arm&& arm) {
         const std::stop_token& token = self.promise().stop_token();
@@ -61,7 +62,8 @@ protected:
         return true;
     }
 
-    /// Call first in await_resume. Throws operation_cancelled if the wait was withdrawn.
+    /// Ends the wait. Call first in await_resume. Throws operation_cancelled if the wait was
+    /// withdrawn.
     void finish();
 
     /// Ends the wait: what it was for has come. Called by the baton holder, at most once, and not

@@ -68,7 +68,7 @@ public:
     [[nodiscard]] routine_state state() const noexcept {
         return state_.load(std::memory_order_acquire);
     }
-    /// Return its worker, and what runs that; a routine may be kept beyond both.
+    /// Returns its worker, and what runs that; a routine may be kept beyond both.
     [[nodiscard]] worker& home() const noexcept { return home_; }
     [[nodiscard]] executor& owner() const noexcept { return owner_; }
 

@@ -220,7 +220,7 @@ public:
     /// Runs what is ready until nothing is or `budget` has been used up, then gives the baton back;
     /// with work left over, to the worker's own thread.
     void run_lent(std::chrono::nanoseconds budget) noexcept;
-    /// Instead of run_lent(): gives the baton to the worker's own thread.
+    /// Gives the baton to the worker's own thread, instead of run_lent().
     void pass_on() noexcept;
 
     // -- before the thread starts

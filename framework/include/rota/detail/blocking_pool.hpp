@@ -30,7 +30,7 @@ public:
         friend class blocking_pool;
         /// Does the work, on a thread of the pool.
         virtual void run() noexcept = 0;
-        /// The last call, on the same thread: the job may be destroyed within it.
+        /// Ends the job: the last call, on the same thread. The job may be destroyed within it.
         virtual void finished() noexcept = 0;
         job* previous_ = nullptr;
         job* next_ = nullptr;

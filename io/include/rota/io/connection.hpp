@@ -66,7 +66,7 @@ public:
     void rest() noexcept override;
     void abort() noexcept override;
 
-    /// Return the addresses of both ends (man 2 getpeername, getsockname). If there is no peer any
+    /// Returns the address of that end (man 2 getpeername, getsockname). If there is no peer any
     /// more, peer() throws ENOTCONN.
     [[nodiscard]] endpoint peer() const;
     [[nodiscard]] endpoint local() const;

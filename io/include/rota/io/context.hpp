@@ -70,7 +70,7 @@ public:
     /// server does it when a crowd of clients has gone. Any thread.
     void return_memory() noexcept;
 
-    /// Return what was chosen.
+    /// Returns what was chosen.
     [[nodiscard]] backend_kind backend() const noexcept;
     [[nodiscard]] const reactor_options& options() const noexcept;
 

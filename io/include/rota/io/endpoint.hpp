@@ -53,7 +53,7 @@ public:
     /// it as an IPv6 one (mapped: RFC 4291 section 2.5.5.2).
     [[nodiscard]] std::string to_string() const;
 
-    /// Compare the kernel's forms: an IPv4 address and the same one as a mapped IPv6 one are two.
+    /// Compares the kernel's forms: an IPv4 address and the same one as a mapped IPv6 one are two.
     friend bool operator==(const endpoint& a, const endpoint& b) noexcept {
         return a.bytes() == b.bytes();
     }

@@ -53,7 +53,7 @@ public:
     /// this way.
     void unread(std::size_t bytes) noexcept;
 
-    /// What follows is for parsers, and for streams over this one: nothing is dropped but by
+    /// The calls below are for parsers, and for streams over this one: nothing is dropped except by
     /// consume(), and what read() returned is dropped by the next fill() or fill_more().
 
     /// Returns bytes that have arrived and were not consumed: the first contiguous piece, so

@@ -37,7 +37,8 @@ struct requested_ranges {
 /// bytes of an empty content.
 [[nodiscard]] requested_ranges read_range(std::string_view value, std::uint64_t content_size);
 
-/// Return the value of Content-Range for a part, "bytes 0-499/1234", and for a 416, "bytes */1234".
+/// Returns the value of Content-Range for a part, "bytes 0-499/1234", and for a 416, "bytes
+/// */1234".
 [[nodiscard]] std::string content_range(const byte_range& part, std::uint64_t content_size);
 [[nodiscard]] std::string content_range_unsatisfied(std::uint64_t content_size);
 

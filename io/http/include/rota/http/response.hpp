@@ -36,7 +36,7 @@ public:
     /// Makes an empty answer. Throws std::invalid_argument for a status outside 200..599.
     explicit response(int status = 200);
 
-    /// Make an answer with content that it owns. Without a content type, here and below, there is
+    /// Makes an answer with content that it owns. Without a content type, here and below, there is
     /// no field.
     static response text(std::string body);
     static response html(std::string body);

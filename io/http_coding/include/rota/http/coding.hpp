@@ -41,8 +41,8 @@ struct coding_options {
     std::size_t memory_bytes_max = 268'435'456;
 };
 
-/// Middleware that compresses answers by zstd, br or gzip as the client asks for it (RFC 9110
-/// section 12.5.3), and sets the fields for that: Content-Encoding, Vary, a weak ETag. Without
+/// Returns middleware that compresses answers by zstd, br or gzip as the client asks for it (RFC
+/// 9110 section 12.5.3), and sets the fields for that: Content-Encoding, Vary, a weak ETag. Without
 /// Accept-Encoding, or with an empty one, answers are sent as they are.
 ///
 /// Never coded: what has a Content-Encoding already, or `Cache-Control: no-transform`, or a

@@ -20,9 +20,9 @@ struct decoding_options {
     std::size_t memory_bytes_max = 134'217'728;
 };
 
-/// Middleware that removes Content-Encoding from requests: what the handlers within it read from
-/// request::body(), text(), json() is decoded. Its length is not known beforehand; the fields of
-/// the request are as they came. gzip (and x-gzip), br and zstd, as far as this build has them.
+/// Returns middleware that removes Content-Encoding from requests: what the handlers within it read
+/// from request::body(), text(), json() is decoded. Its length is not known beforehand; the fields
+/// of the request are as they came. gzip (and x-gzip), br and zstd, as far as this build has them.
 ///
 /// Decodes as the handler reads, in memory that is bounded. Reading throws http_error: 400 for what
 /// is broken, cut short or has something after its end, 413 for more than is allowed, 503 for want

@@ -52,7 +52,7 @@ public:
     [[nodiscard]] std::optional<std::string> open(std::string_view name, std::string_view closed,
                                                   clock::time_point now = clock::now()) const;
 
-    /// Do the same, but sign only (HMAC with SHA-256): the client can read it.
+    /// Does the same, but only signs (HMAC with SHA-256): the client can read it.
     [[nodiscard]] std::string sign(std::string_view name, std::string_view text,
                                    std::chrono::seconds age,
                                    clock::time_point now = clock::now()) const;

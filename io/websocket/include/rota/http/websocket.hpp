@@ -84,8 +84,8 @@ public:
     /// send_binary(). Pieces are not compressed. Throws std::invalid_argument, with nothing sent,
     /// for text that is not UTF-8, across pieces, and for a piece of another kind than its message.
     task<void> send(websocket_message message, io::deadline until = {});
-    /// Do the same. `text` is UTF-8, or std::invalid_argument is thrown. What is sent outlives the
-    /// task.
+    /// Does the same. `text` is UTF-8, or std::invalid_argument is thrown. What is sent outlives
+    /// the task.
     task<void> send_text(std::string_view text, io::deadline until = {});
     task<void> send_binary(std::string_view data, io::deadline until = {});
     /// Sends a ping; `data` is at most 125 bytes, or std::invalid_argument is thrown. Whatever the

@@ -5,8 +5,8 @@
 
 namespace rota::http {
 
-/// Convert what a session has to know again after a rest to and from the room that a connection has
-/// for it. Counts that do not fit are as large as possible.
+/// Converts what a session has to know again after a rest to and from the room that a connection
+/// has for it. Counts that do not fit are as large as possible.
 [[nodiscard]] io::rest_memo memo_of(const session_rest& rest) noexcept;
 [[nodiscard]] session_rest rest_of(io::rest_memo memo) noexcept;
 
