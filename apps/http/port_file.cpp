@@ -56,7 +56,7 @@ void refuse_others(const std::string& path) {
 
 /// Writes it all and closes it.
 bool write_and_close(int fd, const std::string& text, struct stat& written) noexcept {
-    // A port is no secret: who may look into the directory may read it.
+    // A port is not a secret: any user that may look into the directory may read it.
     constexpr mode_t readable = 0644;
     const bool whole = ::fchmod(fd, readable) == 0 &&
                        ::write(fd, text.data(), text.size()) == std::ssize(text) &&

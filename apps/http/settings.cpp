@@ -230,7 +230,7 @@ std::string complaint_of(const settings& all) {
     return complaint_of_files(all);
 }
 
-/// What those who use a value would not have, or nothing.
+/// What the users of a value would not have, or nothing.
 std::string complaint_of_value(const settings& all) {
     using rota::io::endpoint;
     const std::pair<const char*, std::function<void()>> uses[] = {

@@ -17,7 +17,7 @@ namespace {
 
 using namespace three_questions;
 
-/// Exit code 0 for who gets across, 1 for who does not or has left.
+/// Returns exit code 0 for a traveller who gets across, 1 for one who does not or has left.
 int on_console() {
     auto keeper = ask_three_questions();
     std::string answer;

@@ -115,7 +115,7 @@ const prepared lock_over{"lock_over",
 const prepared find_digests{"find_digests", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " HOLDS(
                                                 "$2::bytea[]") NOT_OVER_AT("$3::bigint")};
 // Those with ids $2, and those with leases $3 that an earlier version has made. In progress, or, by
-// $4, also those that are about to be: who takes them is waited for.
+// $4, also those that are about to be: whatever takes them is waited for.
 const prepared lock_leases{
     "lock_leases", "SELECT " JOB NO_TEXTS " FROM rota_jobs j WHERE " IN_QUEUE
                    " AND j.id = ANY($2::bigint[] || ARRAY(SELECT o.id FROM rota_jobs o "

@@ -202,7 +202,7 @@ int site::open_regular(const std::string& path, representation& into) const {
         return EISDIR;
     if (!S_ISREG(found.st_mode))
         return ENOENT;
-    // A pipe may have come in its place: not to wait for who writes to it.
+    // A pipe may have come in its place: opening it must not wait for a writer.
     const int fd = root_.open(path, O_RDONLY | O_NONBLOCK, effort::wait);
     if (fd < 0)
         return -fd;

@@ -62,7 +62,7 @@ struct basic_state {
     }
 };
 
-/// The name of who may get in.
+/// Returns the name of the user that may get in.
 std::optional<std::string> user_of(const basic_state& self, const request& req) {
     const auto given = credentials(req, "Basic");
     if (!given)

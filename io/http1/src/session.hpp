@@ -154,7 +154,7 @@ private:
     std::size_t head_bytes_ = 0; // in the stream, still to be consumed
     bool unpaid_ = false; // answered without having waited since: to be counted before the next
     bool spent_ = false;  // others have their turn before the next
-    connection_taker taken_over_;    // by whom; or empty
+    connection_taker taken_over_;    // by this taker; or empty
     bool request_forgotten_ = false; // by it
     bool counted_off_ = false;       // by what serves the client next
 

@@ -69,7 +69,7 @@ std::string_view session::peer() const noexcept {
     return *peer_;
 }
 
-/// Whether it comes from who may have ended TLS for its client.
+/// Returns whether it comes from a gateway, which may have ended TLS for its client.
 bool session::is_of_gateway() const {
     return control_.gateways != nullptr && control_.client != nullptr &&
            control_.gateways->contains(control_.client->peer());

@@ -208,7 +208,7 @@ private:
     const response* answer_ = nullptr; // streamed, and not begun
     const response* begun_answer_ = nullptr;
     headers trailers_;
-    std::optional<connection_taker> taken_over_; // by whom
+    std::optional<connection_taker> taken_over_; // by this taker
     std::uint64_t written_ = 0;
     std::uint64_t sent_ = 0;         // in frames, with their heads
     std::uint64_t content_sent_ = 0; // in frames

@@ -92,7 +92,7 @@ void stream::state::check_writable() const {
 bool stream::state::settle(bool past) noexcept {
     try {
         if (!owed.empty()) {
-            // It may be more than there is room for, and then who waits for room would not wait.
+            // It may be more than there is room for, and then a wait for room would not wait.
             past = past || write_ended || inner.has_room(0);
             if (!(past ? inner.try_write_last(owed) : inner.try_write(owed)))
                 return false;
