@@ -12,10 +12,13 @@ from pathlib import Path
 LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 COLUMNS_MAX = 100
+PAGE_COLUMNS_MAX = 128  # of .md
 CODE = {".cpp", ".hpp", ".h", ".c", ".py", ".sh", ".build", ".options"}
 NO_SUFFIX = {"build", "dev", "run", "pre-commit"}
 COMPILED = {"framework", "io", "apps", "tests", "bench", "examples"}
 AWAITING = {"framework", "io", "apps", "examples"}
+# Pages that programs write, as they come.
+NOT_WRAPPED = Path("bench/results")
 # Folders whose sources something else compiles.
 NOT_BY_MESON = {"compile", "consumer", "peers", "tidy"}
 ROOMS = {
@@ -93,6 +96,17 @@ def text_problems(path, text):
             yield number, "white space at the end of the line"
         if "\t" in line:
             yield number, "tab"
+
+
+def page_problems(text):
+    """Lines of a page that do not wrap; tables and code cannot, nor what has no space."""
+    fenced = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif len(line) > PAGE_COLUMNS_MAX and not fenced and " " in line.strip():
+            if not line.startswith(("|", "    ")):
+                yield number, f"{len(line)} columns; at most {PAGE_COLUMNS_MAX} in a page"
 
 
 def function_problems(text):
@@ -245,6 +259,9 @@ def not_in_reference(files, root):
 def problems(root):
     files = tracked(root)
     for path in files:
+        if path.suffix == ".md" and NOT_WRAPPED not in path.parents:
+            text = (root / path).read_text()
+            yield from ((path, line, what) for line, what in page_problems(text))
         if path.suffix not in CODE and path.name not in NO_SUFFIX:
             continue
         text = (root / path).read_text()

@@ -54,6 +54,18 @@ class Tidy(unittest.TestCase):
     def test_long_line(self):
         self.finds("io/src/a.cpp", "//" + "x" * 99 + "\n", "101 columns")
 
+    def test_long_line_of_a_page(self):
+        self.finds("a.md", "a b" + "x" * 126 + "\n", "129 columns; at most 128")
+        self.finds("a.md", "```\nb\n```\n- a b" + "x" * 124 + "\n", "129 columns")
+
+    def test_what_may_be_long_in_a_page(self):
+        self.finds_nothing("a.md", "a b" + "x" * 125 + "\n")
+        self.finds_nothing("a.md", "| a | b" + "x" * 128 + " |\n")
+        self.finds_nothing("a.md", "```cpp\na b" + "x" * 128 + "\n```\n")
+        self.finds_nothing("a.md", "    a b" + "x" * 128 + "\n")
+        self.finds_nothing("a.md", "[a](" + "x" * 128 + ")\n")
+        self.finds_nothing("bench/results/a.md", "a b" + "x" * 128 + "\n")
+
     def test_tab(self):
         self.finds("io/src/a.cpp", "\tint a;\n", "tab")
 
