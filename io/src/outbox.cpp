@@ -18,7 +18,8 @@
 namespace rota::io {
 namespace {
 
-constexpr std::size_t slots_min = 4; // a quiet client needs no more
+constexpr std::size_t slots_min = 4;        // a quiet client needs no more
+constexpr std::size_t copied_bytes = 4'096; // of a message: more of them are held, and shared
 
 } // namespace
 
@@ -213,10 +214,13 @@ outbox::next_awaiter outbox::next(std::source_location where) { return {*this, w
 
 task<void> outbox::write_to(stream* to) {
     for (;;) {
-        const std::optional<shared_bytes> message = co_await next();
+        std::optional<shared_bytes> message = co_await next();
         if (!message)
             break;
-        co_await to->write(message->view());
+        if (message->size() <= copied_bytes)
+            co_await to->write(message->view());
+        else
+            co_await to->write_shared(std::move(*message));
     }
     written_.set();
 }

@@ -71,10 +71,13 @@ task<void> stream::write_file(file_slice part, deadline until) {
 task<void> stream::write_shared(shared_bytes bytes, deadline until) {
     constexpr std::size_t piece_bytes = 65'536;
     std::string_view rest = bytes.view();
+    // By a deadline it waits before it queues, so a piece whose wait is given up is not there.
+    const bool whole = rest.size() <= piece_bytes;
+    const deadline limit = whole ? until : until.value_or(deadline::value_type::max());
     try {
         while (!rest.empty()) {
             const std::string_view piece = rest.substr(0, piece_bytes);
-            co_await write(piece, until);
+            co_await write(piece, limit);
             rest.remove_prefix(piece.size());
         }
     } catch (...) {

@@ -10,9 +10,12 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <rota/auto_event.hpp>
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
 #include <rota/inline_scheduler.hpp>
+#include <rota/io/shared_bytes.hpp>
+#include <rota/routine.hpp>
 
 #include "framework/death.hpp"
 
@@ -288,4 +291,55 @@ TEST_CASE("lines and pieces are written as one") {
     const std::vector<std::string_view> pieces{"a", "", "bc"};
     run(s.write_all(pieces));
     CHECK(s.written == std::vector<std::string>{"hello\n", "abc"});
+}
+
+namespace {
+
+/// One that has no room: with a deadline it queues nothing, else all, and waits either way.
+class full_stream final : public stream {
+public:
+    std::string_view buffered() const noexcept override { return {}; }
+    void consume(std::size_t) noexcept override {}
+    task<bool> fill(deadline) override { co_return false; }
+    task<bool> fill_more(deadline) override { co_return false; }
+    bool peer_closed() const noexcept override { return false; }
+    task<void> write(std::string_view bytes, deadline until) override {
+        if (!until)
+            written += bytes.size();
+        co_await room.wait();
+        if (until)
+            written += bytes.size();
+    }
+    task<void> write_owned(std::string bytes, deadline until) override {
+        co_await write(bytes, until);
+    }
+    bool try_write(std::string_view) override { return false; }
+    task<void> flush(deadline) override { co_return; }
+    void shutdown_write() noexcept override {}
+    void abort() noexcept override { aborted = true; }
+
+    rota::auto_event room;
+    std::size_t written = 0;
+    bool aborted = false;
+};
+
+} // namespace
+
+TEST_CASE("shared bytes that are given up are whole, not begun, or the end of the stream") {
+    const std::size_t size = GENERATE(1'000u, 100'000u);
+    const int rooms = GENERATE(0, 1);
+    CAPTURE(size, rooms);
+    const rota::io::shared_bytes bytes(std::string(size, 's'));
+    full_stream s;
+    rota::inline_scheduler scheduler;
+    const auto writing = scheduler.spawn(s.write_shared(bytes), {.name = "writer"});
+    scheduler.run();
+    if (rooms == 1) {
+        s.room.notify();
+        scheduler.run();
+    }
+    writing->request_stop();
+    scheduler.run();
+    CHECK(writing->state() == rota::routine_state::stopped);
+    CHECK((s.aborted || s.written == 0 || s.written == size));
 }

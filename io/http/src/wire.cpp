@@ -197,11 +197,11 @@ bool wire::try_send_shared(std::string_view before, const io::shared_bytes& byte
     return true;
 }
 
-task<void> wire::send_shared(io::shared_bytes bytes) {
+task<void> wire::send_shared(io::shared_bytes bytes, io::deadline until) {
     if (!try_send())
-        co_await send();
+        co_await send(until);
     const std::size_t size = bytes.size();
-    task<void> writing = stream_.write_shared(std::move(bytes));
+    task<void> writing = stream_.write_shared(std::move(bytes), until);
     co_await counted(std::move(writing), size);
 }
 

@@ -30,8 +30,15 @@ task<void> wire_takeover::write(std::string_view bytes, io::deadline until) {
 task<void> wire_takeover::write_owned(std::string bytes, io::deadline until) {
     return wire_.send_owned(std::move(bytes), until);
 }
+task<void> wire_takeover::write_shared(io::shared_bytes bytes, io::deadline until) {
+    return wire_.send_shared(std::move(bytes), until);
+}
 bool wire_takeover::try_write(std::string_view bytes) { return wire_.try_send(bytes); }
 bool wire_takeover::try_write_last(std::string_view bytes) { return wire_.try_send_last(bytes); }
+bool wire_takeover::try_write_shared(std::string_view before, const io::shared_bytes& bytes) {
+    return wire_.try_send_shared(before, bytes);
+}
+bool wire_takeover::has_room(std::size_t bytes) const noexcept { return wire_.has_room(bytes); }
 task<void> wire_takeover::flush(io::deadline until) { return wire_.flush(until); }
 
 io::send_progress wire_takeover::progress() const noexcept { return wire_.stream().progress(); }

@@ -26,8 +26,11 @@ public:
     [[nodiscard]] bool failed() const noexcept override;
     task<void> write(std::string_view bytes, io::deadline until = {}) override;
     task<void> write_owned(std::string bytes, io::deadline until = {}) override;
+    task<void> write_shared(io::shared_bytes bytes, io::deadline until = {}) override;
     bool try_write(std::string_view bytes) override;
     bool try_write_last(std::string_view bytes) override;
+    bool try_write_shared(std::string_view before, const io::shared_bytes& bytes) override;
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;
     task<void> flush(io::deadline until = {}) override;
     [[nodiscard]] io::send_progress progress() const noexcept override;
     void shutdown_write() noexcept override;

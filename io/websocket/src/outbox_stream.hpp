@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <rota/io/shared_bytes.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/task.hpp>
 
@@ -28,8 +29,10 @@ public:
         return session_.write_encoded(bytes, until);
     }
     task<void> write_owned(std::string bytes, io::deadline until) override {
-        const std::string frame = std::move(bytes);
-        co_await session_.write_encoded(frame, until);
+        return session_.write_encoded(io::shared_bytes::take(std::move(bytes)), until);
+    }
+    task<void> write_shared(io::shared_bytes bytes, io::deadline until) override {
+        return session_.write_encoded(std::move(bytes), until);
     }
     bool try_write(std::string_view) override { return false; }
     task<void> flush(io::deadline until) override { return session_.stream().flush(until); }

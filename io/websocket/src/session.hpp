@@ -11,6 +11,7 @@
 
 #include <rota/http/websocket.hpp>
 #include <rota/io/outbox.hpp>
+#include <rota/io/shared_bytes.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/mutex.hpp>
@@ -57,6 +58,7 @@ public:
 
     /// A frame for one that writes by itself: whole, in turn; dropped once it is closing.
     task<void> write_encoded(std::string_view frame, io::deadline until);
+    task<void> write_encoded(io::shared_bytes frame, io::deadline until);
     void abort() noexcept;
 
     [[nodiscard]] const websocket_terms& terms() const noexcept { return terms_; }
@@ -111,6 +113,7 @@ private:
     task<void> send_compressed(opcode op, std::string_view data, io::deadline until);
     task<void> compress(std::string_view data, std::string* to);
     task<void> write_frame(std::string frame, std::string_view rest, io::deadline until);
+    task<void> noted(task<void> writing, io::deadline until);
     task<void> control(opcode op, std::string payload);
     task<void> say_close(std::uint16_t code, std::string reason, io::deadline until = {});
     void end(std::uint16_t code, std::string_view reason);

@@ -258,16 +258,22 @@ task<void> session::write_frame(std::string frame, std::string_view rest, io::de
                 of.abort();
         }
     } const at_end{*this, cut};
+    if (rest.empty()) {
+        co_await noted(stream_.write_owned(std::move(frame), until), until);
+        co_return;
+    }
+    // A deadline is a wait before it is queued, so this one is whole or not begun.
+    const time_point limit = until.value_or(time_point::max());
+    co_await noted(stream_.write_owned(std::move(frame), limit), until);
+    cut = true;
+    co_await noted(stream_.write(rest, until), until);
+    cut = false;
+}
+
+/// Does `writing`, which is given `until`, and sees by how it fails whether the client is gone.
+task<void> session::noted(task<void> writing, io::deadline until) {
     try {
-        if (rest.empty()) {
-            co_await stream_.write_owned(std::move(frame), until);
-            co_return;
-        }
-        // A deadline is a wait before it is queued, so this one is whole or not begun.
-        co_await stream_.write_owned(std::move(frame), until.value_or(time_point::max()));
-        cut = true;
-        co_await stream_.write(rest, until);
-        cut = false;
+        co_await std::move(writing);
     } catch (const timed_out&) { // by the caller's limit, or by the server's: then it is reset
         if (!until || home_.now() < *until)
             gone();
@@ -285,12 +291,19 @@ task<void> session::write_encoded(std::string_view frame, io::deadline until) {
     const mutex::guard held = co_await mine.comes_to_message(until);
     if (is_closing())
         co_return;
-    if (frame.size() <= whole_bytes + head_room) {
-        co_await write_frame(std::string(frame), {}, until);
-    } else {
-        std::string head(frame.substr(0, head_room));
-        co_await write_frame(std::move(head), frame.substr(head_room), until);
-    }
+    co_await write_frame(std::string(frame), {}, until);
+}
+
+/// Of it no part is copied where the stream can share it.
+task<void> session::write_encoded(io::shared_bytes frame, io::deadline until) {
+    if (writers_ == 0 && !open_ && !is_closing() && settle() &&
+        (stream_.try_write_shared({}, frame) || stream_.try_write(frame.view())))
+        co_return;
+    const turn mine(*this);
+    const mutex::guard held = co_await mine.comes_to_message(until);
+    if (is_closing())
+        co_return;
+    co_await noted(stream_.write_shared(std::move(frame), until), until);
 }
 
 /// A control frame of ours; that the client is gone shows elsewhere.

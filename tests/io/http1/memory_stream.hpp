@@ -134,6 +134,10 @@ public:
     task<void> write_owned(std::string bytes, io::deadline until = {}) override {
         co_await write(std::string_view(bytes), until);
     }
+    task<void> write_shared(io::shared_bytes bytes, io::deadline until = {}) override {
+        shared_ += takes_shared_ ? bytes.size() : 0;
+        co_await write(bytes.view(), until);
+    }
     bool try_write(std::string_view bytes) override {
         if (!is_writable() || written_.size() + bytes.size() > room_) {
             return false;
@@ -156,6 +160,9 @@ public:
         written_.append(before).append(bytes.view());
         shared_ += bytes.size();
         return true;
+    }
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override {
+        return is_writable() && written_.size() + bytes <= room_;
     }
     task<void> flush(io::deadline until = {}) override {
         while (!written_.empty()) {

@@ -12,6 +12,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/router.hpp>
+#include <rota/io/shared_bytes.hpp>
 #include <rota/routine.hpp>
 #include <rota/yield.hpp>
 
@@ -140,6 +141,34 @@ TEST_CASE("one that throws when all is told is told of only") {
     s.finish();
     CHECK(s.ended_well());
     CHECK(s.errors() == std::vector<std::string>{"handler of GET /told threw: as told"});
+}
+
+TEST_CASE("one that takes over sees what room there is, and shares bytes") {
+    const io::shared_bytes much(std::string(20'000, 'm'));
+    std::vector<bool> room;
+    std::vector<bool> tried;
+    router routes;
+    routes.get("/", [&] {
+        return response::upgrade("echo", [&](takeover& client) -> task<void> {
+            room.push_back(client.has_room(1));
+            tried.push_back(client.try_write_shared("tried ", much));
+            room.push_back(client.has_room(1));
+            tried.push_back(client.try_write_shared("x", much));
+            co_await client.write_shared(much, io::deadline::value_type::max());
+        });
+    });
+    session_driver s(std::move(routes));
+    s.stream().take_shared();
+    s.stream().set_room(10'000);
+    CHECK((s.exchange(request_line("GET /")) ==
+           std::string(switched) + "tried " + std::string(much.view())));
+    CHECK((s.receive() == much.view()));
+    CHECK(room == std::vector<bool>{true, false});
+    CHECK(tried == std::vector<bool>{true, false});
+    CHECK(s.stream().shared() == 2 * much.size());
+    CHECK(s.metrics().bytes_sent >= 2 * much.size());
+    s.finish();
+    CHECK(s.ended_well());
 }
 
 TEST_CASE("answers to earlier requests leave before it") {

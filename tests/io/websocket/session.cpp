@@ -18,6 +18,8 @@
 #include <rota/errors.hpp>
 #include <rota/http/websocket.hpp>
 #include <rota/inline_scheduler.hpp>
+#include <rota/io/outbox.hpp>
+#include <rota/io/shared_bytes.hpp>
 #include <rota/routine.hpp>
 #include <rota/sleep.hpp>
 #include <rota/task_group.hpp>
@@ -363,6 +365,34 @@ TEST_CASE("pieces that are sent as they come are one message") {
 task<void> say(websocket ws, std::string_view data, bool text, bool last) {
     const websocket_message piece{data, text, last};
     co_await ws.send(piece);
+}
+
+TEST_CASE("much for many is shared, with room for it and without, and little is copied") {
+    inline_scheduler scheduler;
+    test::memory_stream over(scheduler);
+    over.take_shared();
+    const websocket_options options;
+    io::outbox out({.bytes_max = 1'000'000});
+    const websocket_handler serve = [&](websocket ws) -> task<void> {
+        co_await ws.serve(out, note(ws, nullptr));
+    };
+    const routine_ptr one =
+        scheduler.spawn(serve_websocket(&over, {}, {}, &options, &serve), {.name = "websocket"});
+    scheduler.run();
+    const std::string big(100'000, 'b');
+    const io::shared_bytes message = websocket::binary_frame(big);
+    CHECK(out.try_send(websocket::text_frame("small")));
+    scheduler.run();
+    CHECK(over.shared() == 0);
+    over.set_room(1'000);
+    CHECK(out.try_send(message));
+    CHECK(out.try_send(message));
+    scheduler.run();
+    CHECK((over.receive() ==
+           ws::test::answer(1, "small") + ws::test::answer(2, big) + ws::test::answer(2, big)));
+    CHECK(over.shared() == 2 * message.size());
+    one->request_stop();
+    scheduler.run();
 }
 
 TEST_CASE("messages of others wait for the last piece, or for the end") {

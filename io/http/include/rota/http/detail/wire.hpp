@@ -54,6 +54,10 @@ public:
     [[nodiscard]] bool try_send(std::string_view bytes);
     /// Does the same however much is queued already (stream::try_write_last()).
     [[nodiscard]] bool try_send_last(std::string_view bytes);
+    /// Returns whether try_send() of `bytes` would queue them now.
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept {
+        return pending_.empty() && stream_.has_room(bytes);
+    }
     /// Hands the pending bytes over; afterwards there are none. Deadlines are as those of
     /// io::stream: what could not be queued by then is still pending.
     [[nodiscard]] task<void> send(io::deadline until = {});
@@ -67,7 +71,7 @@ public:
     /// has to.
     [[nodiscard]] bool try_send_file(const io::file_slice& content);
     /// Sends what is pending, then shared bytes (stream::write_shared()).
-    [[nodiscard]] task<void> send_shared(io::shared_bytes bytes);
+    [[nodiscard]] task<void> send_shared(io::shared_bytes bytes, io::deadline until = {});
     /// Does the same if that needs no waiting; returns false, with nothing queued, if send_shared()
     /// has to.
     [[nodiscard]] bool try_send_shared(const io::shared_bytes& bytes);
