@@ -150,10 +150,17 @@ def leases_of(app, queues, count):
             return taken
 
 
+def pairs(first, second):
+    """`first` of each number, and, some requests later, `second`."""
+    apart = 4 * 16  # requests between two that belong together: the first has been answered
+    begun, ended = itertools.count(), itertools.count()
+    return (first(next(begun)) if i % 2 == 0 or i < apart else second(next(ended))
+            for i in itertools.count())
+
+
 def endpoints(app, jobs, queues, enough):
     """(name, requests, the statuses that are right). What uses jobs up has `enough` of them."""
     count = itertools.count
-    apart = 4 * 16  # requests between two that belong together: the first has been answered
 
     # Jobs of a state, each once, as fill() has them; those of the first queues are for `bulk`.
     bulk = queues // 5
@@ -168,12 +175,6 @@ def endpoints(app, jobs, queues, enough):
 
     def get(name, paths):
         return f"GET {name}", (("GET", path, None) for path in paths), {200}
-
-    def pairs(first, second):
-        """`first` of each number, and, some requests later, `second`."""
-        begun, ended = count(), count()
-        return (first(next(begun)) if i % 2 == 0 or i < apart else second(next(ended))
-                for i in count())
 
     for path in ("/readyz", "/debug/tasks", "/metrics", "/v1/queues", "/v1/queues?limit=20"):
         yield get(path, itertools.repeat(path))

@@ -37,7 +37,7 @@ response spin(const request& asked) {
 
 rota::task<response> spin_apart(request& asked) {
     const unsigned us = microseconds(asked);
-    co_await rota::blocking([us] { bench::spin(us); });
+    co_await rota::blocking([&] { bench::spin(us); });
     co_return response::fixed("spun");
 }
 

@@ -4,6 +4,7 @@
 usage: tidy.py <source root>      prints file:line: what is wrong; exits 1 if anything is
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ PAGE_COLUMNS_MAX = 128  # of .md
 CODE = {".cpp", ".hpp", ".h", ".c", ".py", ".sh", ".build", ".options"}
 NO_SUFFIX = {"build", "dev", "run", "pre-commit"}
 COMPILED = {"framework", "io", "apps", "tests", "bench", "examples"}
-AWAITING = {"framework", "io", "apps", "examples"}
+AWAITING = {"framework", "io", "json", "apps", "examples", "bench"}
 # Pages that programs write, as they come.
 NOT_WRAPPED = Path("bench/results")
 # Folders whose sources something else compiles.
@@ -51,6 +52,8 @@ THIRD_PARTIES = {
     "openssl": {"io/tls/src", "tests/io/tls", "tests/sim"},
     "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "tests/sim", "bench"},
     "fmt": {"io/src", "io/include/rota/io/detail", "apps", "tests", "bench"},
+    "libpq-fe.h": {"apps/jobs/postgres"},
+    "sqlite3.h": {"apps/jobs/sqlite", "tests/apps/jobs/sqlite", "examples/rest"},
     "catch2": {"tests"},
     "CLI": {"apps", "bench"},
     "yyjson.h": {"json/src", "bench"},
@@ -109,17 +112,41 @@ def page_problems(text):
                 yield number, f"{len(line)} columns; at most {PAGE_COLUMNS_MAX} in a page"
 
 
-def function_problems(text):
-    """Functions that do not fit a screen: those that begin in the first column."""
+def inner_functions(lines):
+    """Where members that a class defines and lambdas begin, and how long they are: what is indented
+    and opens a brace behind parentheses, up to the line that closes it."""
+    no_function = re.compile(r"(if|for|while|switch|else|do|try|catch|namespace|[}])\b")
+    for begin, line in enumerate(lines):
+        found = re.match(r"( +)(\S.*\(.*)\{$", line)
+        if not found or no_function.match(found[2]) or NO_FUNCTION.match(found[2]):
+            continue
+        closes = re.compile(f" {{0,{len(found[1])}}}}}")
+        rest = enumerate(lines[begin + 1 :], 2)
+        yield begin + 1, next((length for length, end in rest if closes.match(end)), 1)
+
+
+def python_functions(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.end_lineno - node.lineno + 1
+
+
+def too_long(functions):
+    for begin, length in functions:
+        if length > FUNCTION_LINES_MAX:
+            yield begin, f"a function of {length} lines; at most {FUNCTION_LINES_MAX}"
+
+
+def outer_functions(lines):
+    """The same of functions that begin in the first column."""
     head, begin, inside = "", 0, False  # of what begins there, and whether its braces are open
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(lines, 1):
         if inside:
             function = "(" in head and not NO_FUNCTION.match(head)
             values = "(" not in head and not NO_FUNCTION.match(head)  # may end behind one of them
             if line.startswith("}") or values and line.endswith("};"):
-                length = number - begin + 1
-                if function and length > FUNCTION_LINES_MAX:
-                    yield begin, f"a function of {length} lines; at most {FUNCTION_LINES_MAX}"
+                if function:
+                    yield begin, number - begin + 1
                 inside, head = False, ""
         elif not line or line[0] in "}/#" or line.endswith(";"):
             head = ""
@@ -269,9 +296,13 @@ def problems(root):
         if path.suffix in {".cpp", ".hpp"}:
             yield from ((path, line, what) for line, what in include_problems(path, text))
             if path.parts[0] != "tests":  # tables are long
-                yield from ((path, line, what) for line, what in function_problems(text))
+                lines = text.split("\n")
+                functions = [*outer_functions(lines), *inner_functions(lines)]
+                yield from ((path, line, what) for line, what in too_long(functions))
             if path.parts[0] in AWAITING:
                 yield from ((path, line, what) for line, what in await_problems(text))
+        if path.suffix == ".py":
+            yield from ((path, line, what) for line, what in too_long(python_functions(text)))
     elsewhere, wrong = covered_elsewhere(files, root)
     yield from wrong
     yield from without_test(files, elsewhere)

@@ -79,11 +79,18 @@ class Tidy(unittest.TestCase):
         long = "void a(int b,\n       int c) {\n" + "    b();\n" * 68 + "}\n"
         self.finds("io/src/a.cpp", long, "a function of 71 lines")
         self.finds("io/src/a.cpp", "int d;\n\n" + long, "a function of 71 lines")
+        member = "    int a() const {\n" + "        b();\n" * 69 + "    }\n"
+        self.finds("io/src/a.cpp", "class c {\n" + member + "};\n", "a function of 71 lines")
+        of_lambda = "    const auto a = [] {\n" + "        b();\n" * 69 + "    };\n"
+        self.finds("io/src/a.cpp", "class c {\n" + of_lambda.replace("[]", "[](int b)") + "};\n",
+                   "a function of 71 lines")
+        self.finds("tests/a.py", "def a():\n" + "    b()\n" * 70, "a function of 71 lines")
 
     def test_what_is_no_long_function(self):
         lines = "    b();\n" * 90
         self.finds_nothing("io/src/a.cpp", "void a() {\n" + "    b();\n" * 68 + "}\n")
         self.finds_nothing("io/src/a.cpp", "template <class T>\nclass a final {\n" + lines + "};\n")
+        self.finds_nothing("io/src/a.cpp", "class a {\n    struct b {\n" + lines + "    };\n};\n")
         self.finds_nothing("io/src/a.cpp", "const table all = {\n" + lines + "};\n")
 
     def test_include_upwards(self):
@@ -92,6 +99,8 @@ class Tidy(unittest.TestCase):
     def test_third_party_out_of_its_room(self):
         self.finds("io/src/a.cpp", "#include <llhttp.h>\n", "io/http1/src only")
         self.finds("io/include/rota/io/a.hpp", "#pragma once\n#include <liburing.h>\n", "io/src")
+        self.finds("io/src/a.cpp", "#include <libpq-fe.h>\n", "apps/jobs/postgres only")
+        self.finds("io/src/a.cpp", "#include <sqlite3.h>\n", "apps/jobs/sqlite")
 
     def test_include_of_a_parent(self):
         self.finds("io/src/a.cpp", '#include "../b.hpp"\n', "'..'")
