@@ -9,7 +9,7 @@
 
 #include "peer.hpp"
 
-#include "engine.hpp"
+#include "record_engine.hpp"
 
 namespace sim {
 
@@ -34,12 +34,12 @@ public:
     [[nodiscard]] std::string read(std::size_t max = std::string::npos) override;
 
 private:
-    using outcome = rota::io::tls::engine::outcome;
+    using outcome = rota::io::tls::record_engine::outcome;
 
     /// More bytes; nothing if they have come.
     std::optional<event> take_more(time_point until);
 
-    rota::io::tls::engine engine_;
+    rota::io::tls::record_engine engine_;
     std::string arrived_; // records
     std::string text_;    // that has not been read
     std::optional<event> over_;

@@ -18,7 +18,7 @@
 #include "scenario.hpp"
 #include "tls_files.hpp"
 
-#include "engine.hpp"
+#include "record_engine.hpp"
 
 namespace sim {
 namespace {
@@ -26,7 +26,7 @@ namespace {
 namespace tls = rota::io::tls;
 using rota::task;
 using rota::io::connection;
-using outcome = tls::engine::outcome;
+using outcome = tls::record_engine::outcome;
 
 struct tls_host {
     scenario* s;
@@ -72,7 +72,7 @@ public:
         : peer_(port), engine_(in.client, host), damage_(what) {}
 
     [[nodiscard]] peer& transport() noexcept { return peer_; }
-    [[nodiscard]] const tls::engine& engine() const noexcept { return engine_; }
+    [[nodiscard]] const tls::record_engine& engine() const noexcept { return engine_; }
     /// So many bytes have been sent, of those that there were.
     [[nodiscard]] std::size_t sent() const noexcept { return sent_; }
     [[nodiscard]] bool is_cut() const noexcept { return cut_; }
@@ -149,7 +149,7 @@ private:
     }
 
     peer peer_;
-    tls::engine engine_;
+    tls::record_engine engine_;
     damage damage_;
     std::string arrived_;
     std::size_t sent_ = 0;

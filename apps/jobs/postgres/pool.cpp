@@ -126,12 +126,12 @@ private:
 
 postgres_pool::lane::lane(postgres_pool& of, std::size_t index)
     : over(of.on_, of.url_, &of.shutdown_),
-      session(over, of.how_.limits, of.how_.lease_ids,
-              (of.first_shard_ + static_cast<std::int64_t>(index)) % shards, of.tokens_, of.tell_) {
-}
+      transactions(over, of.how_.limits, of.how_.lease_ids,
+                   (of.first_shard_ + static_cast<std::int64_t>(index)) % shards, of.tokens_,
+                   of.tell_) {}
 
 postgres_pool::postgres_pool(rota::io::context& on, std::string url, options how,
-                             postgres_session::teller tell)
+                             postgres_transactions::teller tell)
     : on_(on), url_(std::move(url)), how_(std::move(how)), tell_(std::move(tell)),
       first_shard_(static_cast<std::int64_t>(std::random_device{}() % shards)),
       tokens_(how_.limits.tokens_max) {
@@ -404,13 +404,13 @@ rota::task<void> postgres_pool::serve(lane* by) {
         work_.notify(); // there may be more
         outcome of;
         try {
-            co_await by->session.run(&batch);
+            co_await by->transactions.run(&batch);
         } catch (const store_error&) {
-            of = outcome::of(std::current_exception(), by->session.may_be_done(),
+            of = outcome::of(std::current_exception(), by->transactions.may_be_done(),
                              batch.front()->waits.next);
         } catch (...) {
             by->over.close(); // it may be in the middle of something
-            of = outcome::of(std::current_exception(), by->session.may_be_done(), false);
+            of = outcome::of(std::current_exception(), by->transactions.may_be_done(), false);
         }
         finish(std::move(batch), of);
         if (!by->over.is_open())

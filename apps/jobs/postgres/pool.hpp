@@ -20,9 +20,9 @@
 #include "connection.hpp"
 #include "jobs/rules/ledger.hpp"
 #include "needs.hpp"
-#include "session.hpp"
 #include "step.hpp"
 #include "token_walk.hpp"
+#include "transactions.hpp"
 
 namespace jobs {
 
@@ -44,7 +44,7 @@ public:
 
     /// Returns at once. `on` outlives it.
     postgres_pool(rota::io::context& on, std::string url, options how,
-                  postgres_session::teller tell);
+                  postgres_transactions::teller tell);
     /// Does what has been submitted, as far as that can be done within some seconds. Not from a
     /// routine.
     ~postgres_pool();
@@ -62,7 +62,7 @@ private:
     struct lane {
         lane(postgres_pool& of, std::size_t index);
         postgres_connection over;
-        postgres_session session;
+        postgres_transactions transactions;
         std::uint64_t outage = 0; // which its attempt to connect may end; 0: none
     };
     struct outcome;
@@ -85,7 +85,7 @@ private:
     rota::io::context& on_;
     const std::string url_;
     const options how_;
-    const postgres_session::teller tell_;
+    const postgres_transactions::teller tell_;
     const std::int64_t first_shard_;
     token_walk tokens_;
     postgres_shutdown shutdown_;

@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "answer_fields.hpp"
+#include "wire_fields.hpp"
 
 namespace rota::http::h2 {
 namespace {
@@ -186,7 +186,7 @@ void engine::add_content(std::string_view head, const engine_stream::slice& piec
 // --- Answers ---
 
 void engine::answer(std::int32_t id, const response& with, bool content) {
-    answer_fields fields(fields_);
+    wire_fields fields(fields_);
     fields.add_head(with);
     nghttp2_data_provider from{};
     from.read_callback = &engine::read_content;
@@ -195,7 +195,7 @@ void engine::answer(std::int32_t id, const response& with, bool content) {
 }
 
 void engine::invite(std::int32_t id) {
-    answer_fields fields(fields_);
+    wire_fields fields(fields_);
     fields.add_status(100);
     check(nghttp2_submit_headers(session_.get(), NGHTTP2_FLAG_NONE, id, nullptr, fields_.data(),
                                  fields_.size(), nullptr));

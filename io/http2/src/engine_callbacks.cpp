@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "answer_fields.hpp"
+#include "wire_fields.hpp"
 
 namespace rota::http::h2 {
 namespace {
@@ -246,7 +246,7 @@ struct engine::callbacks {
             return static_cast<ssize_t>(there.bytes);
         *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
         const int failed = guarded(self, [&] {
-            answer_fields fields(self.fields_);
+            wire_fields fields(self.fields_);
             fields.add_lines(there.trailers->wire());
             self.check(
                 nghttp2_submit_trailer(session, id, self.fields_.data(), self.fields_.size()));

@@ -22,10 +22,10 @@ constexpr char handshake_byte = 22;
 
 /// One call of the engine, on whatever thread.
 struct engine_step {
-    engine& tls;
+    record_engine& tls;
     std::string_view in;
     std::string out{};
-    engine::outcome how = engine::outcome::need_record;
+    record_engine::outcome how = record_engine::outcome::need_record;
 
     void run() { how = tls.handshake(in, out); }
 };
@@ -76,7 +76,7 @@ task<void> stream::state::shake_hands(deadline until, worker* home) {
         }
         if (given != step.in.size())
             inner.consume(given - step.in.size());
-        failed = step.how == engine::outcome::failed;
+        failed = step.how == record_engine::outcome::failed;
         if (failed) {
             owe(std::move(step.out));
             log::debug("tls: a handshake has failed: {}", tls.text());

@@ -38,14 +38,14 @@ void stream::state::decrypt() {
     while (!ended && !failed && taken_at_once() < text_at_once) {
         const std::string_view arrived = inner.buffered();
         std::string_view in = arrived;
-        const engine::outcome how = tls.read(in, plain, out);
+        const record_engine::outcome how = tls.read(in, plain, out);
         const std::size_t taken = arrived.size() - in.size();
         if (taken != 0) // and then there may be another piece behind it
             inner.consume(taken);
-        else if (how == engine::outcome::need_record)
+        else if (how == record_engine::outcome::need_record)
             break;
-        ended = how == engine::outcome::ended;
-        failed = how == engine::outcome::failed;
+        ended = how == record_engine::outcome::ended;
+        failed = how == record_engine::outcome::failed;
     }
     if (!out.empty())
         owe(std::move(out));

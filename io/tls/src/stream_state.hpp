@@ -9,7 +9,7 @@
 #include <rota/io/tls/stream.hpp>
 
 #include "context_state.hpp"
-#include "engine.hpp"
+#include "record_engine.hpp"
 
 namespace rota::io::tls {
 
@@ -72,7 +72,7 @@ struct stream::state {
     const std::shared_ptr<context::state> shared; // outlives the snapshot of `tls`
     const std::unique_ptr<io::stream> owned;      // or null
     io::stream& inner;
-    engine tls;
+    record_engine tls;
     std::string plain;        // text that has arrived
     std::size_t consumed = 0; // of it
     std::string owed;         // records that have to go before all others

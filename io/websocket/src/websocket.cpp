@@ -10,9 +10,9 @@
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/takeover.hpp>
 
+#include "conversation.hpp"
 #include "frame.hpp"
 #include "handshake.hpp"
-#include "session.hpp"
 #include "utf8_check.hpp"
 
 namespace rota::http {
@@ -29,7 +29,7 @@ io::shared_bytes frame_of(ws::opcode op, std::string_view data) {
 }
 
 /// Whether what the user's function has thrown only says that the conversation is over.
-bool tells_the_end(const std::exception_ptr& error, const ws::session& of) {
+bool tells_the_end(const std::exception_ptr& error, const ws::conversation& of) {
     if (!of.is_closing())
         return false;
     try {
@@ -46,7 +46,7 @@ task<void> serve_agreed(io::stream* over, takeover* client, const websocket_term
                         std::stop_token draining, const websocket_options* options,
                         const websocket_handler* serve, memory_budget* memory) {
     const std::stop_token stop = co_await current_stop_token;
-    ws::session of(*over, *terms, *options, stop, draining, *worker::current(), memory);
+    ws::conversation of(*over, *terms, *options, stop, draining, *worker::current(), memory);
     std::exception_ptr error;
     try {
         task<void> serving = rota::detail::returned((*serve)(websocket(of)));
@@ -86,36 +86,36 @@ response switched(ws::agreement agreed, std::shared_ptr<const websocket_options>
 } // namespace
 
 task<std::optional<websocket_message>> websocket::read(io::deadline until) {
-    return session_->read(true, until);
+    return conversation_->read(true, until);
 }
 
 task<std::optional<websocket_message>> websocket::read_piece(io::deadline until) {
-    return session_->read(false, until);
+    return conversation_->read(false, until);
 }
 
 task<void> websocket::send(websocket_message message, io::deadline until) {
-    if (!message.last || session_->is_within_message())
-        return session_->send_piece(message, until);
+    if (!message.last || conversation_->is_within_message())
+        return conversation_->send_piece(message, until);
     return message.text ? send_text(message.data, until) : send_binary(message.data, until);
 }
 
 task<void> websocket::send_text(std::string_view text, io::deadline until) {
     check_text(text);
-    return session_->send(ws::opcode::text, text, until);
+    return conversation_->send(ws::opcode::text, text, until);
 }
 
 task<void> websocket::send_binary(std::string_view data, io::deadline until) {
-    return session_->send(ws::opcode::binary, data, until);
+    return conversation_->send(ws::opcode::binary, data, until);
 }
 
-task<void> websocket::ping(std::string_view data) { return session_->ping(std::string(data)); }
+task<void> websocket::ping(std::string_view data) { return conversation_->ping(std::string(data)); }
 
 task<void> websocket::close(std::uint16_t code, std::string_view reason) {
-    return session_->close(code, std::string(reason));
+    return conversation_->close(code, std::string(reason));
 }
 
 task<void> websocket::serve(io::outbox& from, task<void> body) {
-    return session_->serve(&from, std::move(body));
+    return conversation_->serve(&from, std::move(body));
 }
 
 io::shared_bytes websocket::text_frame(std::string_view text) {
@@ -127,12 +127,14 @@ io::shared_bytes websocket::binary_frame(std::string_view data) {
     return frame_of(ws::opcode::binary, data);
 }
 
-std::string_view websocket::subprotocol() const noexcept { return session_->terms().subprotocol; }
-bool websocket::is_compressed() const noexcept { return session_->terms().deflate; }
-bool websocket::is_closing() const noexcept { return session_->is_closing(); }
-std::uint16_t websocket::close_code() const noexcept { return session_->close_code(); }
-std::string_view websocket::close_reason() const noexcept { return session_->close_reason(); }
-std::size_t websocket::memory() const noexcept { return session_->memory(); }
+std::string_view websocket::subprotocol() const noexcept {
+    return conversation_->terms().subprotocol;
+}
+bool websocket::is_compressed() const noexcept { return conversation_->terms().deflate; }
+bool websocket::is_closing() const noexcept { return conversation_->is_closing(); }
+std::uint16_t websocket::close_code() const noexcept { return conversation_->close_code(); }
+std::string_view websocket::close_reason() const noexcept { return conversation_->close_reason(); }
+std::size_t websocket::memory() const noexcept { return conversation_->memory(); }
 
 task<void> serve_websocket(io::stream* over, websocket_terms terms, std::stop_token draining,
                            const websocket_options* options, const websocket_handler* serve) {

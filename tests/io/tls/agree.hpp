@@ -5,18 +5,18 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "engine.hpp"
+#include "record_engine.hpp"
 
 namespace rota::io::tls::test {
 
-inline void step_of_handshake(engine& tls, std::string& from, std::string& to) {
+inline void step_of_handshake(record_engine& tls, std::string& from, std::string& to) {
     std::string_view in = from;
     (void)tls.handshake(in, to);
     from.erase(0, from.size() - in.size());
 }
 
 /// Both have what the other has sent: tickets, too.
-inline void agree(engine& server, engine& client, std::string to_server = {},
+inline void agree(record_engine& server, record_engine& client, std::string to_server = {},
                   std::string to_client = {}) {
     while (!server.complete() || !client.complete()) {
         if (!client.complete())

@@ -40,8 +40,8 @@ public:
     }
     /// Connects; whether a session was resumed.
     bool resumes() {
-        engine server(server_side_);
-        engine client(client_side_, "b.test");
+        record_engine server(server_side_);
+        record_engine client(client_side_, "b.test");
         SSL* const ssl = const_cast<SSL*>(client.ssl());        // NOLINT
         SSL* const of_server = const_cast<SSL*>(server.ssl());  // NOLINT
         X509_VERIFY_PARAM_set_flags(SSL_get0_param(of_server),  // what is over was

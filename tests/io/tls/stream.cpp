@@ -15,7 +15,7 @@
 #include <rota/with_timeout.hpp>
 
 #include "both_ends.hpp"
-#include "engine.hpp"
+#include "record_engine.hpp"
 
 using namespace std::chrono_literals;
 using namespace rota::io::tls;
@@ -234,17 +234,17 @@ TEST_CASE("what is owed goes out where there is any room, so that a writer waits
     sides of;
     pipe_end pipe;
     stream server(pipe, of.server);
-    engine client(std::make_shared<const snapshot>(sample_client()), "b.test");
+    record_engine client(std::make_shared<const snapshot>(sample_client()), "b.test");
     rota::inline_scheduler scheduler;
     const rota::routine_ptr shaking = scheduler.spawn(server.handshake(), {.name = "server"});
     std::string_view in;
     std::string out;
-    REQUIRE(client.handshake(in, out) == engine::outcome::need_record);
+    REQUIRE(client.handshake(in, out) == record_engine::outcome::need_record);
     pipe.deliver(std::exchange(out, {}));
     scheduler.run();
     const std::string flight = pipe.take();
     in = flight;
-    REQUIRE(client.handshake(in, out) == engine::outcome::done);
+    REQUIRE(client.handshake(in, out) == record_engine::outcome::done);
     pipe.deliver(std::exchange(out, {}));
     scheduler.run();
     REQUIRE(shaking->state() == rota::routine_state::stopped);

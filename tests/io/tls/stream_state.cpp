@@ -35,7 +35,7 @@ public:
         while (!client.complete()) {
             const std::string flight = pipe.take();
             std::string_view in = flight;
-            REQUIRE(client.handshake(in, out) != engine::outcome::failed);
+            REQUIRE(client.handshake(in, out) != record_engine::outcome::failed);
             pipe.deliver(std::exchange(out, {}));
             scheduler.run();
         }
@@ -55,7 +55,7 @@ public:
     pipe_end pipe;
     context of{sample_server()};
     stream server{pipe, of};
-    engine client{std::make_shared<const snapshot>(sample_client()), "b.test"};
+    record_engine client{std::make_shared<const snapshot>(sample_client()), "b.test"};
     rota::inline_scheduler scheduler;
 };
 

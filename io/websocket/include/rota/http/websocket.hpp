@@ -22,7 +22,7 @@
 namespace rota::http {
 
 namespace ws {
-class session;
+class conversation;
 }
 
 /// A message of a client, or a piece of one: see websocket::read().
@@ -50,7 +50,7 @@ struct websocket_message {
 /// number may send. Others, on any thread, send by way of an io::outbox: see serve().
 class websocket {
 public:
-    explicit websocket(ws::session& of) noexcept : session_(&of) {}
+    explicit websocket(ws::conversation& of) noexcept : conversation_(&of) {}
 
     // -- reading
 
@@ -126,7 +126,7 @@ public:
     [[nodiscard]] std::size_t memory() const noexcept;
 
 private:
-    ws::session* session_;
+    ws::conversation* conversation_;
 };
 
 /// Serves one WebSocket. Called by many workers at once; kept as long as its clients are served, so

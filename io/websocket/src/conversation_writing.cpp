@@ -1,4 +1,4 @@
-// How a session writes.
+// How a conversation writes.
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -13,8 +13,8 @@
 #include <rota/event.hpp>
 #include <rota/with_timeout.hpp>
 
+#include "conversation.hpp"
 #include "outbox_stream.hpp"
-#include "session.hpp"
 #include "utf8_check.hpp"
 
 namespace rota::http::ws {
@@ -39,19 +39,19 @@ std::string frame_of(opcode op, std::string_view data) {
 } // namespace
 
 /// Between its pieces control frames may go out, other messages not (RFC 6455 section 5.4).
-struct session::open_message {
+struct conversation::open_message {
     opcode op = opcode::text;
     utf8_check text; // what of it was sent
     event over;
 };
 
-void session::refuse_if_closing() const {
+void conversation::refuse_if_closing() const {
     if (is_closing())
         throw std::system_error(EPIPE, std::system_category(), "websocket: it is closing");
 }
 
 /// Queues a small frame if there is room. Called with the turn, or while nobody writes.
-bool session::put_frame(opcode op, std::string_view data) {
+bool conversation::put_frame(opcode op, std::string_view data) {
     std::array<char, head_room + copied_bytes> frame; // NOLINT(*-member-init): written first
     const written_head head = write_head(op, false, data.size());
     std::memcpy(frame.data(), head.bytes.data(), head.bytes.size());
@@ -61,7 +61,7 @@ bool session::put_frame(opcode op, std::string_view data) {
 }
 
 /// The same where nobody writes.
-bool session::try_frame(opcode op, std::string_view data) {
+bool conversation::try_frame(opcode op, std::string_view data) {
     return writers_ == 0 && !over_ && data.size() <= copied_bytes && settle() &&
            put_frame(op, data);
 }
@@ -69,7 +69,7 @@ bool session::try_frame(opcode op, std::string_view data) {
 // --- Turns, and what is owed ---
 
 /// As put_frame(), of what is owed: true if nothing is left of it.
-bool session::settle() {
+bool conversation::settle() {
     if (!owes())
         return true;
     if (pong_ && !put_frame(opcode::pong, *pong_))
@@ -81,7 +81,7 @@ bool session::settle() {
     return true;
 }
 
-void session::pinged() noexcept {
+void conversation::pinged() noexcept {
     if (!std::exchange(ping_owed_, false))
         return;
     ping_out_ = true;
@@ -89,7 +89,7 @@ void session::pinged() noexcept {
 }
 
 /// Waits until what is owed can be written, and writes it. What is given up stays owed.
-task<void> session::pay(io::deadline until) {
+task<void> conversation::pay(io::deadline until) {
     const turn mine(*this);
     const mutex::guard held = co_await mine.comes(until);
     // With a deadline nothing is queued before there is room, so never by a wait that is given up.
@@ -111,7 +111,7 @@ task<void> session::pay(io::deadline until) {
     }
 }
 
-task<mutex::guard> session::turn::comes(io::deadline until) const {
+task<mutex::guard> conversation::turn::comes(io::deadline until) const {
     const auto waits = [this] { return of_.writing_->lock(); };
     if (until && of_.writers_ > 1) {
         mutex::guard held = co_await with_deadline(*until, waits());
@@ -123,7 +123,7 @@ task<mutex::guard> session::turn::comes(io::deadline until) const {
     co_return held;
 }
 
-task<mutex::guard> session::turn::comes_to_message(io::deadline until) const {
+task<mutex::guard> conversation::turn::comes_to_message(io::deadline until) const {
     for (;;) {
         mutex::guard held = co_await comes(until);
         const std::shared_ptr<open_message> before = of_.open_;
@@ -140,7 +140,7 @@ task<mutex::guard> session::turn::comes_to_message(io::deadline until) const {
 
 // --- Frames ---
 
-task<void> session::send(opcode op, std::string_view data, io::deadline until) {
+task<void> conversation::send(opcode op, std::string_view data, io::deadline until) {
     refuse_if_closing();
     if (terms_.deflate && data.size() >= options_.deflate->bytes_min)
         co_await send_compressed(op, data, until);
@@ -149,7 +149,7 @@ task<void> session::send(opcode op, std::string_view data, io::deadline until) {
 }
 
 /// Pieces are not compressed.
-task<void> session::send_piece(websocket_message piece, io::deadline until) {
+task<void> conversation::send_piece(websocket_message piece, io::deadline until) {
     const opcode op = piece.text ? opcode::text : opcode::binary;
     std::shared_ptr<open_message> message = open_;
     const bool first = message == nullptr;
@@ -177,12 +177,12 @@ task<void> session::send_piece(websocket_message piece, io::deadline until) {
 }
 
 /// The next one may begin, or fail, since nothing can be sent any more.
-void session::end_message() noexcept {
+void conversation::end_message() noexcept {
     if (const auto message = std::exchange(open_, nullptr))
         message->over.set();
 }
 
-task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline until) {
+task<void> conversation::send_in_turn(opcode op, std::string_view data, io::deadline until) {
     const turn mine(*this);
     const mutex::guard held = co_await mine.comes_to_message(until);
     refuse_if_closing();
@@ -190,7 +190,8 @@ task<void> session::send_in_turn(opcode op, std::string_view data, io::deadline 
 }
 
 /// The holder of `writing_`.
-task<void> session::write_message(written_head head, std::string_view data, io::deadline until) {
+task<void> conversation::write_message(written_head head, std::string_view data,
+                                       io::deadline until) {
     if (data.size() <= whole_bytes) {
         std::string frame = frame_of(head, data);
         co_await write_frame(std::move(frame), {}, until);
@@ -200,7 +201,7 @@ task<void> session::write_message(written_head head, std::string_view data, io::
     }
 }
 
-task<void> session::send_compressed(opcode op, std::string_view data, io::deadline until) {
+task<void> conversation::send_compressed(opcode op, std::string_view data, io::deadline until) {
     const turn mine(*this);
     const mutex::guard held = co_await mine.comes_to_message(until);
     refuse_if_closing();
@@ -226,7 +227,7 @@ task<void> session::send_compressed(opcode op, std::string_view data, io::deadli
     queued = true;
 }
 
-deflater& session::compressor() {
+deflater& conversation::compressor() {
     if (!deflater_) {
         coding::encoder_options how;
         how.to = coding::format::deflate;
@@ -237,7 +238,7 @@ deflater& session::compressor() {
     return *deflater_;
 }
 
-task<void> session::compress(std::string_view data, std::string* to) {
+task<void> conversation::compress(std::string_view data, std::string* to) {
     if (data.size() < options_.deflate->blocking_bytes) {
         deflater_->put(data, *to);
         co_return;
@@ -248,10 +249,10 @@ task<void> session::compress(std::string_view data, std::string* to) {
 
 /// The holder of `writing_`: queues `frame` and `rest` behind it. If there is a rest, and it is
 /// given up, the peer may have a part of the frame, and is reset.
-task<void> session::write_frame(std::string frame, std::string_view rest, io::deadline until) {
+task<void> conversation::write_frame(std::string frame, std::string_view rest, io::deadline until) {
     bool cut = false;
     struct aborting {
-        session& of;
+        conversation& of;
         const bool& if_set;
         ~aborting() {
             if (if_set)
@@ -271,7 +272,7 @@ task<void> session::write_frame(std::string frame, std::string_view rest, io::de
 }
 
 /// Does `writing`, which is given `until`, and sees by how it fails whether the client is gone.
-task<void> session::noted(task<void> writing, io::deadline until) {
+task<void> conversation::noted(task<void> writing, io::deadline until) {
     try {
         co_await std::move(writing);
     } catch (const timed_out&) { // by the caller's limit, or by the server's: then it is reset
@@ -284,7 +285,7 @@ task<void> session::noted(task<void> writing, io::deadline until) {
     }
 }
 
-task<void> session::write_encoded(std::string_view frame, io::deadline until) {
+task<void> conversation::write_encoded(std::string_view frame, io::deadline until) {
     if (writers_ == 0 && !open_ && !is_closing() && settle() && stream_.try_write(frame))
         co_return;
     const turn mine(*this);
@@ -295,7 +296,7 @@ task<void> session::write_encoded(std::string_view frame, io::deadline until) {
 }
 
 /// Of it no part is copied where the stream can share it.
-task<void> session::write_encoded(io::shared_bytes frame, io::deadline until) {
+task<void> conversation::write_encoded(io::shared_bytes frame, io::deadline until) {
     if (writers_ == 0 && !open_ && !is_closing() && settle() &&
         (stream_.try_write_shared({}, frame) || stream_.try_write(frame.view())))
         co_return;
@@ -307,7 +308,7 @@ task<void> session::write_encoded(io::shared_bytes frame, io::deadline until) {
 }
 
 /// A control frame of ours; that the client is gone shows elsewhere.
-task<void> session::control(opcode op, std::string payload) {
+task<void> conversation::control(opcode op, std::string payload) {
     if (try_frame(op, payload))
         co_return;
     const turn mine(*this);
@@ -321,14 +322,14 @@ task<void> session::control(opcode op, std::string payload) {
     }
 }
 
-task<void> session::ping(std::string data) {
+task<void> conversation::ping(std::string data) {
     if (data.size() > control_bytes_max)
         throw std::invalid_argument("websocket: a ping has at most 125 bytes");
     refuse_if_closing();
     co_await control(opcode::ping, std::move(data));
 }
 
-task<void> session::close(std::uint16_t code, std::string reason) {
+task<void> conversation::close(std::uint16_t code, std::string reason) {
     utf8_check text;
     if ((code != 0 && !may_be_sent(code)) || (code == 0 && !reason.empty()) ||
         reason.size() > control_bytes_max - 2 || !text.take(reason) || !text.complete()) {
@@ -341,7 +342,7 @@ task<void> session::close(std::uint16_t code, std::string reason) {
 
 /// Sends the close frame, once; behind it nothing is written. Throws timed_out; what is given up
 /// has not been said.
-task<void> session::say_close(std::uint16_t code, std::string reason, io::deadline until) {
+task<void> conversation::say_close(std::uint16_t code, std::string reason, io::deadline until) {
     if (close_sent_)
         co_return;
     const turn mine(*this);
@@ -366,7 +367,7 @@ task<void> session::say_close(std::uint16_t code, std::string reason, io::deadli
     }
 }
 
-task<void> session::serve(io::outbox* from, task<void> body) {
+task<void> conversation::serve(io::outbox* from, task<void> body) {
     outbox_stream to(*this);
     co_await from->serve(to, std::move(body));
 }

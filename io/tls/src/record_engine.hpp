@@ -19,7 +19,7 @@ namespace rota::io::tls {
 [[nodiscard]] std::size_t whole_record(std::string_view bytes) noexcept;
 
 /// TLS without input and output: records in, records out. Used by one thread at a time.
-class engine {
+class record_engine {
 public:
     enum class outcome : std::uint8_t {
         done,        // the handshake is complete; or there is text
@@ -29,12 +29,12 @@ public:
     };
 
     /// A server's side.
-    explicit engine(std::shared_ptr<const snapshot> of);
+    explicit record_engine(std::shared_ptr<const snapshot> of);
     /// A client's; `host` is what the certificate has to be for.
-    engine(std::shared_ptr<const snapshot> of, const std::string& host);
-    engine(const engine&) = delete;
-    engine& operator=(const engine&) = delete;
-    ~engine();
+    record_engine(std::shared_ptr<const snapshot> of, const std::string& host);
+    record_engine(const record_engine&) = delete;
+    record_engine& operator=(const record_engine&) = delete;
+    ~record_engine();
 
     /// Each takes whole records off the front of `in` and appends what is to be sent to `out`.
     [[nodiscard]] outcome handshake(std::string_view& in, std::string& out);

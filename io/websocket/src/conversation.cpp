@@ -1,5 +1,5 @@
 // How a session reads and ends; session_writing.cpp has how it writes.
-#include "session.hpp"
+#include "conversation.hpp"
 
 #include <algorithm>
 #include <coroutine>
@@ -33,25 +33,25 @@ task<void> give_way() { co_await yield(); }
 
 } // namespace
 
-session::session(io::stream& over, const websocket_terms& terms, const websocket_options& options,
-                 const std::stop_token& stop, const std::stop_token& draining, worker& home,
-                 memory_budget* memory)
+conversation::conversation(io::stream& over, const websocket_terms& terms,
+                           const websocket_options& options, const std::stop_token& stop,
+                           const std::stop_token& draining, worker& home, memory_budget* memory)
     : stream_(over), home_(home), options_(options), terms_(terms), stop_(stop),
       draining_(draining), memory_(memory), either_(stop, draining), heard_(home.turn_time()) {}
 
-void session::heard() noexcept {
+void conversation::heard() noexcept {
     heard_ = home_.turn_time();
     ping_out_ = false;
     ping_owed_ = false;
     rested_ = false;
 }
 
-websocket_message session::show(bool last) noexcept {
+websocket_message conversation::show(bool last) noexcept {
     shown_ = true;
     return {reader_->content(), reader_->is_text(), last};
 }
 
-message_reader& session::reader() {
+message_reader& conversation::reader() {
     if (!reader_) {
         std::optional<inflate_terms> compression;
         if (terms_.deflate)
@@ -62,7 +62,7 @@ message_reader& session::reader() {
     return *reader_;
 }
 
-message_reader::found session::take() {
+message_reader::found conversation::take() {
     message_reader& to = reader();
     message_reader::step step;
     try {
@@ -85,9 +85,9 @@ message_reader::found session::take() {
 
 /// A wait for more, until something is due: `co_await` of it says how it has ended. Not a
 /// coroutine, since it is what an idle client is made of.
-class session::arrival {
+class conversation::arrival {
 public:
-    arrival(session& of, time_point limit)
+    arrival(conversation& of, time_point limit)
         : of_(of), filling_(of.stream_.fill(limit == time_point::max() ? io::deadline() : limit)) {}
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
@@ -122,16 +122,16 @@ private:
         return either_->token();
     }
 
-    session& of_;
+    conversation& of_;
     const std::stop_token* stop_ = nullptr;
     std::unique_ptr<const linked_stop<2>> either_;
     task<bool> filling_;
 };
 
 /// For as long as it lives the rest of a message is waited for; else it does nothing.
-class session::message_wait {
+class conversation::message_wait {
 public:
-    explicit message_wait(session* of) noexcept : of_(of) {
+    explicit message_wait(conversation* of) noexcept : of_(of) {
         if (of_ != nullptr)
             since_ = of_->home_.now();
     }
@@ -151,19 +151,19 @@ public:
     }
 
 private:
-    session* const of_;
+    conversation* const of_;
     time_point since_;
 };
 
 /// Whether something of a message has come, and the rest may not come too slowly.
-bool session::is_pressed() const noexcept {
+bool conversation::is_pressed() const noexcept {
     return reader_ && !reader_->between_messages() && !close_sent_ &&
            options_.message_rate_min_bytes_per_s != 0;
 }
 
 /// An idle client is what waits here, so little is kept meanwhile: whatever else is to be done is
 /// `then`.
-task<std::optional<websocket_message>> session::read(bool whole, io::deadline until) {
+task<std::optional<websocket_message>> conversation::read(bool whole, io::deadline until) {
     if (reading_)
         throw std::logic_error("websocket: one at a time reads");
     const flag_guard reads(reading_);
@@ -214,13 +214,13 @@ task<std::optional<websocket_message>> session::read(bool whole, io::deadline un
     co_return std::nullopt;
 }
 
-task<session::woke> session::arrive(time_point limit) {
+task<conversation::woke> conversation::arrive(time_point limit) {
     arrival more(*this, limit);
     co_return co_await more;
 }
 
 /// As an arrival, with what is owed beside it: what comes first. Neither loses what the other ends.
-task<session::woke> session::arrive_or_pay(time_point limit) {
+task<conversation::woke> conversation::arrive_or_pay(time_point limit) {
     task<woke> more = arrive(limit);
     task<void> paying = pay({});
     const std::variant<woke, std::monostate> first =
@@ -229,20 +229,20 @@ task<session::woke> session::arrive_or_pay(time_point limit) {
 }
 
 /// A goodbye that was given up; empty: there is none.
-task<void> session::due_already(io::deadline until) {
+task<void> conversation::due_already(io::deadline until) {
     if (close_came_)
         return answer_close(until);
     return failed_.code != 0 ? fail(failed_, until) : task<void>();
 }
 
 /// Whether there is something of a message that the user has not seen.
-bool session::has_piece() const noexcept {
+bool conversation::has_piece() const noexcept {
     return !close_sent_ && reader_ && !reader_->content().empty();
 }
 
 /// What a wait would end by, of a peer whose bytes let none begin. Reads no clock: the time is that
 /// of the worker's turn.
-void session::look(io::deadline until) {
+void conversation::look(io::deadline until) {
     const time_point now = home_.turn_time();
     if (close_sent_ && now >= answer_by_)
         end(close_code::abnormal, "");
@@ -251,7 +251,7 @@ void session::look(io::deadline until) {
 }
 
 /// What is to be done where the user does not; empty: nothing.
-task<void> session::behind_bytes(message_reader::found what, io::deadline until) {
+task<void> conversation::behind_bytes(message_reader::found what, io::deadline until) {
     if (what == message_reader::found::control)
         return answer_control(until);
     if (what == message_reader::found::failed)
@@ -262,7 +262,7 @@ task<void> session::behind_bytes(message_reader::found what, io::deadline until)
 }
 
 /// The same behind a wait that has ended so.
-void session::behind_wait(woke by, time_point due) {
+void conversation::behind_wait(woke by, time_point due) {
     if (by == woke::time)
         time_is_up(due);
     else if (by == woke::ended || by == woke::gone)
@@ -270,7 +270,7 @@ void session::behind_wait(woke by, time_point due) {
 }
 
 /// When something is due if nothing comes.
-session::time_point session::next_time() const noexcept {
+conversation::time_point conversation::next_time() const noexcept {
     time_point next = time_point::max();
     if (close_sent_ || ping_out_)
         next = answer_by_;
@@ -280,7 +280,7 @@ session::time_point session::next_time() const noexcept {
 }
 
 /// Nothing came until `due`, which next_time() has said.
-void session::time_is_up(time_point due) {
+void conversation::time_is_up(time_point due) {
     if (!rested_ && due >= heard_ + options_.rest_after) {
         rest();
     } else if (close_sent_) {
@@ -296,7 +296,7 @@ void session::time_is_up(time_point due) {
     }
 }
 
-void session::rest() {
+void conversation::rest() {
     rested_ = true;
     if (reader_ && reader_->rest())
         reader_.reset();
@@ -307,7 +307,7 @@ void session::rest() {
     stream_.rest();
 }
 
-task<void> session::answer_control(io::deadline until) {
+task<void> conversation::answer_control(io::deadline until) {
     if (reader_->control_op() == opcode::close)
         return answer_close(until);
     if (reader_->control_op() == opcode::ping && !close_sent_) {
@@ -325,7 +325,7 @@ task<void> session::answer_control(io::deadline until) {
 }
 
 /// RFC 6455 section 5.5.1: it is answered with its own code, and the end.
-task<void> session::answer_close(io::deadline until) {
+task<void> conversation::answer_close(io::deadline until) {
     const std::string_view payload = reader_->control();
     const std::uint16_t code = ws::close_code_of(payload);
     close_came_ = true;
@@ -339,19 +339,19 @@ task<void> session::answer_close(io::deadline until) {
 }
 
 /// RFC 6455 section 7.1.7: nothing of what follows is read.
-task<void> session::fail(ws::close_reason why, io::deadline until) {
+task<void> conversation::fail(ws::close_reason why, io::deadline until) {
     failed_ = why;
     co_await say_close(why.code, why.why, until);
     be_over();
 }
 
-void session::be_over() noexcept {
+void conversation::be_over() noexcept {
     over_ = true;
     end_message();
 }
 
 /// The conversation has ended so, if no one has said how before.
-void session::end(std::uint16_t code, std::string_view reason) {
+void conversation::end(std::uint16_t code, std::string_view reason) {
     be_over();
     if (close_code_ == 0) {
         close_code_ = code;
@@ -360,25 +360,25 @@ void session::end(std::uint16_t code, std::string_view reason) {
 }
 
 /// The peer has, and nothing can be told to it.
-void session::gone() noexcept {
+void conversation::gone() noexcept {
     be_over();
     if (close_code_ == 0)
         close_code_ = close_code::abnormal;
 }
 
-void session::abort() noexcept {
+void conversation::abort() noexcept {
     gone();
     stream_.abort();
 }
 
-task<void> session::finish(std::uint16_t code) {
+task<void> conversation::finish(std::uint16_t code) {
     if (!over_)
         co_await say_close(code, std::string());
     while (!over_)
         static_cast<void>(co_await read(true, {}));
 }
 
-std::size_t session::memory() const noexcept {
+std::size_t conversation::memory() const noexcept {
     return sizeof(*this) + (reader_ ? sizeof(*reader_) + reader_->memory() : 0) +
            (deflater_ ? deflater_->memory() : 0);
 }

@@ -1,4 +1,4 @@
-#include "engine.hpp"
+#include "record_engine.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 using namespace rota::io::tls;
 using namespace rota::io::tls::test;
-using outcome = engine::outcome;
+using outcome = record_engine::outcome;
 
 namespace {
 
@@ -24,8 +24,8 @@ struct pair {
     ticket_keys tickets;
     std::shared_ptr<const snapshot> server_side =
         std::make_shared<const snapshot>(sample_server(), tickets);
-    engine server{server_side};
-    engine client{std::make_shared<const snapshot>(sample_client()), "b.test"};
+    record_engine server{server_side};
+    record_engine client{std::make_shared<const snapshot>(sample_client()), "b.test"};
 
     std::string to_server;
     std::string to_client;
@@ -69,7 +69,7 @@ std::vector<std::string> interruptions() {
 }
 
 /// Gives an engine all of it, as a stream does; how it has ended.
-outcome take_all(engine& tls, std::string_view in) {
+outcome take_all(record_engine& tls, std::string_view in) {
     outcome how = outcome::need_record;
     std::string text;
     std::string out;
@@ -96,8 +96,8 @@ TEST_CASE("a response is stapled from when on it holds") {
         options.certificates = {made_pair("a")};
         options.certificates.front().ocsp = response;
         ticket_keys tickets;
-        engine server(std::make_shared<const snapshot>(options, tickets));
-        engine client(std::make_shared<const snapshot>(sample_client()), "a.test");
+        record_engine server(std::make_shared<const snapshot>(options, tickets));
+        record_engine client(std::make_shared<const snapshot>(sample_client()), "a.test");
         SSL_set_tlsext_status_type(const_cast<SSL*>(client.ssl()), TLSEXT_STATUSTYPE_ocsp);
         agree(server, client);
         const unsigned char* shown = nullptr;
@@ -171,8 +171,8 @@ TEST_CASE("the response that is stapled is about the certificate that is shown")
         ticket_keys tickets;
         for (const bool rsa : {false, true}) {
             CAPTURE(first_only, rsa);
-            engine server(std::make_shared<const snapshot>(options, tickets));
-            engine client(std::make_shared<const snapshot>(sample_client()), "a.test");
+            record_engine server(std::make_shared<const snapshot>(options, tickets));
+            record_engine client(std::make_shared<const snapshot>(sample_client()), "a.test");
             SSL* const ssl = const_cast<SSL*>(client.ssl());
             REQUIRE(SSL_set_tlsext_status_type(ssl, TLSEXT_STATUSTYPE_ocsp) == 1);
             REQUIRE(SSL_set1_sigalgs_list(ssl, rsa ? "RSA-PSS+SHA256" : "ECDSA+SHA256") == 1);
@@ -230,8 +230,8 @@ TEST_CASE("whatever comes in the midst of a handshake, it ends or waits for more
     for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
         for (const std::string& between : interruptions()) {
             CAPTURE(version, between.size(), int{between[0]}, int{between[5]});
-            engine server(server_side);
-            engine client(client_side, "b.test");
+            record_engine server(server_side);
+            record_engine client(client_side, "b.test");
             SSL* const ssl = const_cast<SSL*>(client.ssl()); // NOLINT: to be of one version
             REQUIRE(SSL_set_max_proto_version(ssl, version) == 1);
             std::string hello;
@@ -283,8 +283,8 @@ TEST_CASE("clients are told the names of a client CA once each, if they go into 
         CHECK(lines.text().empty() == (each.names != 0));
         for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
             CAPTURE(version, each.names);
-            engine server(server_side);
-            engine client(client_side, "b.test");
+            record_engine server(server_side);
+            record_engine client(client_side, "b.test");
             SSL* const ssl = const_cast<SSL*>(client.ssl()); // NOLINT
             REQUIRE(SSL_set_max_proto_version(ssl, version) == 1);
             agree(server, client);

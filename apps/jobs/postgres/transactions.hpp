@@ -38,14 +38,14 @@ public:
 /// the same time is kept apart by the locks and the unique indexes; where two got into each other's
 /// way the transaction is undone and run again. Works under READ COMMITTED and anything stricter.
 /// For one routine at a time.
-class postgres_session {
+class postgres_transactions {
 public:
     /// Told what is in force.
     using teller = std::function<void(const std::vector<change>&)>;
 
     /// `over` and `tokens` outlive it. `shard`: where it adds up its counts.
-    postgres_session(postgres_connection& over, store_limits limits, id_source lease_ids,
-                     std::int64_t shard, token_walk& tokens, teller tell);
+    postgres_transactions(postgres_connection& over, store_limits limits, id_source lease_ids,
+                          std::int64_t shard, token_walk& tokens, teller tell);
 
     /// Does the steps, of one kind, which stay there, and tells; done() is left to the caller.
     /// Throws, nothing having been done: connection_lost, statement_refused, not_together,

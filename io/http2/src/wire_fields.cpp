@@ -1,4 +1,4 @@
-#include "answer_fields.hpp"
+#include "wire_fields.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -25,7 +25,7 @@ bool is_of_connection(std::string_view name) noexcept {
 
 } // namespace
 
-void answer_fields::add(std::string_view name, std::string_view value) {
+void wire_fields::add(std::string_view name, std::string_view value) {
     // nghttp2 takes them as if it might write there.
     const auto* const n = reinterpret_cast<const std::uint8_t*>(name.data());
     const auto* const v = reinterpret_cast<const std::uint8_t*>(value.data());
@@ -33,12 +33,12 @@ void answer_fields::add(std::string_view name, std::string_view value) {
                      value.size(), NGHTTP2_NV_FLAG_NONE});
 }
 
-void answer_fields::add_status(int status) {
+void wire_fields::add_status(int status) {
     std::to_chars(status_.data(), status_.data() + status_.size(), status);
     add(":status", {status_.data(), status_.size()});
 }
 
-void answer_fields::add_lines(std::string_view lines) {
+void wire_fields::add_lines(std::string_view lines) {
     while (!lines.empty()) {
         const std::size_t end = lines.find("\r\n");
         const std::string_view line = lines.substr(0, end);
@@ -50,7 +50,7 @@ void answer_fields::add_lines(std::string_view lines) {
     }
 }
 
-void answer_fields::add_head(const response& answer) {
+void wire_fields::add_head(const response& answer) {
     add_status(answer.takes_over() ? 200 : answer.status());
     if (!answer.headers().has_date())
         add_lines(date_line());

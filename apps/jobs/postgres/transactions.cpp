@@ -1,4 +1,4 @@
-#include "session.hpp"
+#include "transactions.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,16 +60,16 @@ std::chrono::milliseconds pause_before(int attempt) {
 
 } // namespace
 
-postgres_session::postgres_session(postgres_connection& over, store_limits limits,
-                                   id_source lease_ids, std::int64_t shard, token_walk& tokens,
-                                   teller tell)
+postgres_transactions::postgres_transactions(postgres_connection& over, store_limits limits,
+                                             id_source lease_ids, std::int64_t shard,
+                                             token_walk& tokens, teller tell)
     : over_(over), limits_(limits), lease_ids_(std::move(lease_ids)), shard_(shard),
       tokens_(tokens), tell_(std::move(tell)) {}
 
 // --- Before the rules ---
 
-std::vector<std::string> postgres_session::missing(const postgres_needs& needs,
-                                                   const postgres_table& rows) const {
+std::vector<std::string> postgres_transactions::missing(const postgres_needs& needs,
+                                                        const postgres_table& rows) const {
     std::vector<std::string> result;
     for (const auto& [name, what] : needs.queues) {
         if (what.open && rows.queue_named(name) == nullptr && !refused_.contains(name))
@@ -79,7 +79,7 @@ std::vector<std::string> postgres_session::missing(const postgres_needs& needs,
 }
 
 /// True if an addition that has not taken turns should have.
-bool postgres_session::crowded(const postgres_needs& needs, const postgres_table& rows) {
+bool postgres_transactions::crowded(const postgres_needs& needs, const postgres_table& rows) {
     bool result = false;
     for (const auto& [name, what] : needs.queues) {
         const queue_row* const queue = rows.queue_named(name);
@@ -100,8 +100,9 @@ bool postgres_session::crowded(const postgres_needs& needs, const postgres_table
 
 // --- One transaction ---
 
-rota::task<postgres_session::verdict>
-postgres_session::attempt(const step_line* steps, const postgres_needs* needs, bool due_ended) {
+rota::task<postgres_transactions::verdict>
+postgres_transactions::attempt(const step_line* steps, const postgres_needs* needs,
+                               bool due_ended) {
     const step_kind kind = kind_of(steps->front()->what());
     const bool reading = kind == step_kind::reading || kind == step_kind::looks;
     postgres_load loaded(over_, sizes_seen_);
@@ -138,8 +139,8 @@ postgres_session::attempt(const step_line* steps, const postgres_needs* needs, b
     co_return result;
 }
 
-rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* rows, time_ms now,
-                                                               bool* committing) {
+rota::task<postgres_transactions::verdict>
+postgres_transactions::commit(postgres_table* rows, time_ms now, bool* committing) {
     const std::vector<postgres_table::expected> expected = rows->write(over_, shard_, now);
     if (!expected.empty()) {
         const std::vector<postgres_result> results = co_await over_.flush();
@@ -163,8 +164,8 @@ rota::task<postgres_session::verdict> postgres_session::commit(postgres_table* r
 }
 
 /// What attempt() has asked for.
-rota::task<postgres_session::verdict>
-postgres_session::prepare(verdict asked, const postgres_needs* needs, bool alone) {
+rota::task<postgres_transactions::verdict>
+postgres_transactions::prepare(verdict asked, const postgres_needs* needs, bool alone) {
     if (asked == verdict::end_due) {
         over_.set_deadline(until_ + step_needs); // what has been begun is not cut short
         std::size_t ended = 0;
@@ -188,12 +189,12 @@ postgres_session::prepare(verdict asked, const postgres_needs* needs, bool alone
     co_return verdict::done;
 }
 
-rota::task<void> postgres_session::run(const step_line* steps) {
+rota::task<void> postgres_transactions::run(const step_line* steps) {
     committing_ = false; // also if there is no memory to begin
     return run_all(steps);
 }
 
-rota::task<void> postgres_session::run_all(const step_line* steps) {
+rota::task<void> postgres_transactions::run_all(const step_line* steps) {
     postgres_needs needs;
     until_ = std::chrono::steady_clock::time_point::max();
     for (const store_step* each = steps->front(); each != nullptr; each = each->waits.next) {
@@ -232,7 +233,8 @@ rota::task<void> postgres_session::run_all(const step_line* steps) {
 
 /// Runs a transaction. Unless it is done the connection is left without one: rolled back, or
 /// closed. Tells conflicts from failures, and what is known from what is not.
-rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict> transaction) {
+rota::task<postgres_transactions::verdict>
+postgres_transactions::guard(rota::task<verdict> transaction) {
     committing_ = false;
     verdict result = verdict::conflict;
     std::optional<statement_refused> refusal;
@@ -283,7 +285,7 @@ rota::task<postgres_session::verdict> postgres_session::guard(rota::task<verdict
 // --- What is due ---
 
 /// Others may be at it, too: each takes what nobody has in hand.
-rota::task<std::size_t> postgres_session::end_some(time_ms now) {
+rota::task<std::size_t> postgres_transactions::end_some(time_ms now) {
     over_.send(sql::begin.name);
     over_.send(sql::lock_due.name,
                postgres_values().add(now).add(static_cast<std::int64_t>(ended_at_once)));
@@ -318,7 +320,7 @@ rota::task<std::size_t> postgres_session::end_some(time_ms now) {
 
 /// False if there are too many, unused ones counted unless it `may_drop` those: steps that are done
 /// together would drop each other's. Sessions that make queues take turns, so that the limit holds.
-rota::task<bool> postgres_session::make_queue(std::string name, bool may_drop) {
+rota::task<bool> postgres_transactions::make_queue(std::string name, bool may_drop) {
     over_.send(sql::begin.name);
     over_.send(sql::lock_schema.name);
     over_.send(sql::count_queues.name);
@@ -344,7 +346,7 @@ rota::task<bool> postgres_session::make_queue(std::string name, bool may_drop) {
 /// One without jobs and settings; its number. A job that is added to it meanwhile is counted in
 /// rows which refer to the queue, so either this waits and sees the job, or the adding is run
 /// again.
-rota::task<std::optional<std::int64_t>> postgres_session::drop_unused_queue() {
+rota::task<std::optional<std::int64_t>> postgres_transactions::drop_unused_queue() {
     over_.send(sql::lock_unused.name);
     const std::vector<postgres_result> found = co_await over_.flush();
     require_ok(found);
@@ -368,7 +370,7 @@ rota::task<std::optional<std::int64_t>> postgres_session::drop_unused_queue() {
 
 /// What has been planned for small tables does not fit large ones, and the server notices only when
 /// it counts their rows, which may take it a minute.
-rota::task<void> postgres_session::plan_anew() {
+rota::task<void> postgres_transactions::plan_anew() {
     rota::routine& self = co_await rota::current_routine;
     if (++planned_for_ < plans_serve || self.home().now() < plan_at_)
         co_return;
@@ -379,7 +381,7 @@ rota::task<void> postgres_session::plan_anew() {
 }
 
 /// Those of queues that are gone. What is left if that fails is trimmed when its time is over.
-rota::task<void> postgres_session::drop_tokens() {
+rota::task<void> postgres_transactions::drop_tokens() {
     for (const std::int64_t number : std::exchange(without_queue_, {})) {
         over_.send(sql::drop_tokens.name, postgres_values().add(number));
         (void)co_await over_.sync();
@@ -387,7 +389,7 @@ rota::task<void> postgres_session::drop_tokens() {
 }
 
 /// Now and then, beside an addition.
-rota::task<void> postgres_session::trim_tokens(time_ms now) {
+rota::task<void> postgres_transactions::trim_tokens(time_ms now) {
     const auto slice = tokens_.next(std::exchange(new_tokens_, 0));
     if (!slice)
         co_return;

@@ -1,4 +1,4 @@
-#include "engine.hpp"
+#include "record_engine.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -45,7 +45,7 @@ std::size_t whole_record(std::string_view bytes) noexcept {
 
 // --- Between OpenSSL and the caller's bytes ---
 
-const BIO_METHOD* engine::method() {
+const BIO_METHOD* record_engine::method() {
     static const std::unique_ptr<BIO_METHOD, freed_by<& BIO_meth_free>> made = [] {
         std::unique_ptr<BIO_METHOD, freed_by<&BIO_meth_free>> fresh(
             BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "rota"));
@@ -58,8 +58,8 @@ const BIO_METHOD* engine::method() {
     return made.get();
 }
 
-int engine::take(BIO* bio, char* into, int size) noexcept {
-    engine& self = *static_cast<engine*>(BIO_get_data(bio));
+int record_engine::take(BIO* bio, char* into, int size) noexcept {
+    record_engine& self = *static_cast<record_engine*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
     // Text has room for one record: of what follows an empty one OpenSSL would keep the rest.
     const bool at_end = self.reading_ && self.in_.size() != self.begun_;
@@ -76,8 +76,8 @@ int engine::take(BIO* bio, char* into, int size) noexcept {
     return static_cast<int>(count);
 }
 
-int engine::give(BIO* bio, const char* from, int size) noexcept {
-    engine& self = *static_cast<engine*>(BIO_get_data(bio));
+int record_engine::give(BIO* bio, const char* from, int size) noexcept {
+    record_engine& self = *static_cast<record_engine*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
     if (self.out_ == nullptr) // SSL_free() sends nothing
         return -1;
@@ -89,11 +89,11 @@ int engine::give(BIO* bio, const char* from, int size) noexcept {
     }
 }
 
-long engine::control(BIO* /*bio*/, int what, long /*number*/, void* /*at*/) noexcept {
+long record_engine::control(BIO* /*bio*/, int what, long /*number*/, void* /*at*/) noexcept {
     return what == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-void engine::connect() {
+void record_engine::connect() {
     ERR_clear_error();
     ssl_.reset(SSL_new(of_->first()));
     require(ssl_ != nullptr, "tls");
@@ -104,12 +104,13 @@ void engine::connect() {
     SSL_set_bio(ssl_.get(), bio, bio);
 }
 
-engine::engine(std::shared_ptr<const snapshot> of) : of_(std::move(of)) {
+record_engine::record_engine(std::shared_ptr<const snapshot> of) : of_(std::move(of)) {
     connect();
     SSL_set_accept_state(ssl_.get());
 }
 
-engine::engine(std::shared_ptr<const snapshot> of, const std::string& host) : of_(std::move(of)) {
+record_engine::record_engine(std::shared_ptr<const snapshot> of, const std::string& host)
+    : of_(std::move(of)) {
     connect();
     SSL* const ssl = ssl_.get();
     SSL_set_connect_state(ssl);
@@ -127,11 +128,11 @@ engine::engine(std::shared_ptr<const snapshot> of, const std::string& host) : of
             "tls: host");
 }
 
-engine::~engine() = default;
+record_engine::~record_engine() = default;
 
 // --- Steps ---
 
-engine::outcome engine::fail(failure::kind of, std::string text) {
+record_engine::outcome record_engine::fail(failure::kind of, std::string text) {
     failed_ = true;
     kind_ = of;
     text_ = std::move(text);
@@ -139,7 +140,7 @@ engine::outcome engine::fail(failure::kind of, std::string text) {
 }
 
 /// What a call that has not gone well is to be taken for.
-engine::outcome engine::step(int result) {
+record_engine::outcome record_engine::step(int result) {
     switch (SSL_get_error(ssl_.get(), result)) {
     case SSL_ERROR_WANT_READ:
         return outcome::need_record;
@@ -162,7 +163,7 @@ engine::outcome engine::step(int result) {
 }
 
 /// Goes on with the handshake until no whole record is left: each makes OpenSSL return.
-engine::outcome engine::take_records() {
+record_engine::outcome record_engine::take_records() {
     for (int idle = 0; idle < 2;) {
         const std::size_t before = in_.size();
         ERR_clear_error();
@@ -175,7 +176,7 @@ engine::outcome engine::take_records() {
     return fail(failure::kind::protocol, "a record that is not taken");
 }
 
-engine::outcome engine::handshake(std::string_view& in, std::string& out) {
+record_engine::outcome record_engine::handshake(std::string_view& in, std::string& out) {
     if (failed_)
         return outcome::failed;
     const bool begins_records = !in.empty() && byte_at(in, 0) == handshake_type;
@@ -203,7 +204,8 @@ engine::outcome engine::handshake(std::string_view& in, std::string& out) {
     return how;
 }
 
-engine::outcome engine::read(std::string_view& in, std::string& text, std::string& out) {
+record_engine::outcome record_engine::read(std::string_view& in, std::string& text,
+                                           std::string& out) {
     in_ = in;
     out_ = &out;
     reading_ = true;
@@ -242,7 +244,7 @@ engine::outcome engine::read(std::string_view& in, std::string& text, std::strin
     return how;
 }
 
-bool engine::write(std::string_view text, std::string& out) {
+bool record_engine::write(std::string_view text, std::string& out) {
     if (failed_)
         return false;
     out_ = &out;
@@ -256,7 +258,7 @@ bool engine::write(std::string_view text, std::string& out) {
     return false;
 }
 
-void engine::close(std::string& out) {
+void record_engine::close(std::string& out) {
     if (failed_ || !complete_)
         return;
     out_ = &out;
@@ -267,14 +269,14 @@ void engine::close(std::string& out) {
 }
 
 /// A client may have asked for shorter ones (RFC 6066 section 4).
-void engine::note_record_size() noexcept {
+void record_engine::note_record_size() noexcept {
     const SSL_SESSION* const agreed = SSL_get0_session(ssl_.get());
     const unsigned asked = agreed != nullptr ? SSL_SESSION_get_max_fragment_length(agreed) : 0;
     if (asked >= TLSEXT_max_fragment_length_512 && asked <= TLSEXT_max_fragment_length_4096)
         text_of_record_ = static_cast<std::uint16_t>(256U << asked);
 }
 
-std::size_t engine::bytes_max(std::size_t text) const noexcept {
+std::size_t record_engine::bytes_max(std::size_t text) const noexcept {
     // Header, explicit nonce, tag, type.
     constexpr std::size_t around = header_bytes + 8 + 16 + 1;
     // New keys that were asked for go before it.
@@ -282,7 +284,7 @@ std::size_t engine::bytes_max(std::size_t text) const noexcept {
     return text + (text / text_of_record_ + 1) * around + before;
 }
 
-bool engine::heavy() const noexcept {
+bool record_engine::heavy() const noexcept {
     const SSL* const ssl = ssl_.get();
     // Its Finished tells that a server has signed: a HelloRetryRequest comes before that.
     unsigned char finished[EVP_MAX_MD_SIZE];

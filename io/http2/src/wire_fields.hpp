@@ -15,12 +15,12 @@ namespace rota::http::h2 {
 /// The fields of an answer in the form that nghttp2 takes them: it copies them, and makes names
 /// lower case. Those of a connection of HTTP/1.1 are left out (RFC 9113 section 8.2.2). The views
 /// live as long as this and what was added.
-class answer_fields {
+class wire_fields {
 public:
     /// Replaces what is in `into`.
-    explicit answer_fields(std::vector<nghttp2_nv>& into) noexcept : into_(into) { into_.clear(); }
-    answer_fields(const answer_fields&) = delete;
-    answer_fields& operator=(const answer_fields&) = delete;
+    explicit wire_fields(std::vector<nghttp2_nv>& into) noexcept : into_(into) { into_.clear(); }
+    wire_fields(const wire_fields&) = delete;
+    wire_fields& operator=(const wire_fields&) = delete;
 
     void add_status(int status);
     /// Status, Date, the answer's own fields, Content-Length.

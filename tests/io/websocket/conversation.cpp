@@ -1,6 +1,6 @@
 // A conversation over a stream in memory; websocket.cpp has it on every backend.
 
-#include "session.hpp"
+#include "conversation.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -35,15 +35,15 @@ namespace rota::http::ws {
 /// handshake (RFC 6455 section 7.1): behind a close frame nothing is written, and what comes is
 /// dropped until the peer's, its end, or close_within.
 /// `over` is where nothing more is read: then read() has nothing to give. Belongs to its worker.
-class session {
+class conversation {
 public:
     /// All of them outlive it. `stop` is of the routine that serves it. `memory`, if not null, is
     /// for messages that are put together.
-    session(io::stream& over, const websocket_terms& terms, const websocket_options& options,
-            const std::stop_token& stop, const std::stop_token& draining, worker& home,
-            memory_budget* memory);
-    session(const session&) = delete;
-    session& operator=(const session&) = delete;
+    conversation(io::stream& over, const websocket_terms& terms, const websocket_options& options,
+                 const std::stop_token& stop, const std::stop_token& draining, worker& home,
+                 memory_budget* memory);
+    conversation(const conversation&) = delete;
+    conversation& operator=(const conversation&) = delete;
 
     // -- see websocket; `whole`: not in pieces
     task<std::optional<websocket_message>> read(bool whole, io::deadline until);
@@ -159,10 +159,10 @@ private:
 };
 
 /// For as long as it lives one more writes, or waits to.
-class session::turn {
+class conversation::turn {
 public:
     /// Throws std::bad_alloc.
-    explicit turn(session& of) : of_(of) {
+    explicit turn(conversation& of) : of_(of) {
         if (!of.writing_)
             of.writing_ = std::make_unique<mutex>();
         ++of.writers_;
@@ -177,7 +177,7 @@ public:
     [[nodiscard]] task<mutex::guard> comes_to_message(io::deadline until) const;
 
 private:
-    session& of_;
+    conversation& of_;
 };
 
 } // namespace rota::http::ws
