@@ -12,6 +12,7 @@
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
 #include <rota/io/detail/log.hpp>
+#include <rota/linked_stop.hpp>
 #include <rota/task_group.hpp>
 #include <rota/with_timeout.hpp>
 
@@ -242,8 +243,7 @@ task<void> outbox::run_body(task<void> body) {
 
 task<void> outbox::serve(stream& to, task<void> body) {
     const std::stop_token parent = co_await current_stop_token;
-    const std::stop_token token = cut_.get_token();
-    const std::stop_callback relay(parent, [this] { cut_.request_stop(); });
+    const linked_stop either(parent, cut_.get_token());
     auto beside = [&](task_group& group) {
         group.spawn(write_to(&to), "outbox");
         return run_body(std::move(body));
@@ -251,7 +251,7 @@ task<void> outbox::serve(stream& to, task<void> body) {
     std::exception_ptr error;
     try {
         task<void> both = with_task_group(beside);
-        co_await both.under(token);
+        co_await both.under(either.token());
     } catch (...) {
         error = std::current_exception();
     }

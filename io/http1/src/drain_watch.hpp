@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <rota/check.hpp>
+#include <rota/linked_stop.hpp>
 
 namespace rota::http {
 
@@ -21,14 +22,12 @@ namespace rota::http {
 class drain_watch {
 public:
     /// `stop` cancels everything, `draining` idle waits.
-    drain_watch(std::stop_token stop, std::stop_token draining) : draining_(std::move(draining)) {
-        if (!draining_.stop_possible()) {
-            token_ = std::move(stop);
+    drain_watch(std::stop_token stop, std::stop_token draining)
+        : draining_(std::move(draining)), token_(std::move(stop)) {
+        if (!draining_.stop_possible())
             return;
-        }
-        source_ = std::stop_source();
-        token_ = source_.get_token();
-        on_stop_.emplace(std::move(stop), relay{this});
+        either_.emplace(token_);
+        token_ = either_->token();
         on_drain_.emplace(draining_, notice{this});
     }
     drain_watch(const drain_watch&) = delete;
@@ -42,7 +41,7 @@ public:
         const std::uint8_t before = state_.fetch_or(idle, std::memory_order_acq_rel);
         ROTA_CHECK((before & idle) == 0, "a session waits for one thing at a time");
         if ((before & is_draining) != 0)
-            source_.request_stop();
+            either_->request_stop();
     }
     void leave_idle() noexcept {
         const std::uint8_t before =
@@ -54,24 +53,19 @@ private:
     static constexpr std::uint8_t idle = 1;
     static constexpr std::uint8_t is_draining = 2;
 
-    struct relay {
-        drain_watch* self;
-        void operator()() const noexcept { self->source_.request_stop(); }
-    };
     struct notice {
         drain_watch* self;
         void operator()() const noexcept {
             if ((self->state_.fetch_or(is_draining, std::memory_order_acq_rel) & idle) != 0) {
-                self->source_.request_stop();
+                self->either_->request_stop();
             }
         }
     };
 
     std::stop_token draining_;
-    std::stop_source source_{std::nostopstate};
     std::stop_token token_;
     std::atomic<std::uint8_t> state_{0};
-    std::optional<std::stop_callback<relay>> on_stop_;
+    std::optional<linked_stop<1>> either_;
     std::optional<std::stop_callback<notice>> on_drain_;
 };
 
