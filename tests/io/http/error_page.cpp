@@ -48,7 +48,7 @@ router api() {
     return made;
 }
 
-router routes() {
+router failing_routes() {
     router made;
     made.get("/fail", fail).mount("/v1", api());
     return made;
@@ -65,7 +65,7 @@ std::string answer_to(router served, std::string_view bytes) {
 }
 
 std::string get(std::string_view target) {
-    return answer_to(routes(), "GET " + std::string(target) + std::string(keep));
+    return answer_to(failing_routes(), "GET " + std::string(target) + std::string(keep));
 }
 
 } // namespace
@@ -148,7 +148,7 @@ TEST_CASE("once a stream has begun there is no page") {
 }
 
 TEST_CASE("what a handler throws is reported, page or none") {
-    session_driver s(routes());
+    session_driver s(failing_routes());
     CHECK(s.exchange("GET /v1/fail" + std::string(keep)).starts_with("HTTP/1.1 500 "));
     REQUIRE(s.errors().size() == 1);
     CHECK(s.errors()[0] == "handler of GET /v1/fail threw: secret");
@@ -158,7 +158,7 @@ TEST_CASE("what a handler throws is reported, page or none") {
 
 TEST_CASE("where a page throws the answer is plain text, and it is reported as the page's") {
     const auto throwing = [](bool behind_middleware) {
-        router made = routes();
+        router made = failing_routes();
         made.error([](int status, std::string_view) -> response {
             if (status == 404)
                 throw http_error(410, "not that");
@@ -194,7 +194,7 @@ TEST_CASE("where a page throws the answer is plain text, and it is reported as t
 
 TEST_CASE("what is no request is told by the page of its path as far as that was read") {
     const auto told = [](std::string_view bytes) {
-        return answer_to(routes(), bytes).substr(0, 11);
+        return answer_to(failing_routes(), bytes).substr(0, 11);
     };
     CHECK(told("GET /v1/a HTTP/1.1\r\nHost: a\r\nx\r\n\r\n") == "400 api 400");
     CHECK(told("GET /v1/a HTTP/1.1\r\n\r\n") == "400 api 400");
@@ -215,7 +215,7 @@ TEST_CASE("what is no request is told by the page of its path as far as that was
 }
 
 TEST_CASE("an unknown method or expectation is refused behind the middleware") {
-    router made = routes();
+    router made = failing_routes();
     made.use([](request& req, next proceed) -> task<response> {
         response answer = co_await proceed(req);
         answer.header("Seen", to_string(req.method()));
@@ -258,7 +258,7 @@ TEST_CASE("an unknown method or expectation is refused behind the middleware") {
 
 TEST_CASE("where there is no path the outermost page tells") {
     const auto told = [](std::string_view bytes) {
-        router made = routes();
+        router made = failing_routes();
         made.error(page("all"));
         return answer_to(std::move(made), bytes).substr(0, 11);
     };
@@ -270,11 +270,11 @@ TEST_CASE("where there is no path the outermost page tells") {
 }
 
 TEST_CASE("a request that comes too slowly, or ends too early, has a page") {
-    session_driver s(routes());
+    session_driver s(failing_routes());
     CHECK(s.exchange("GET /v1/a HTTP/1.1\r\nHo").empty());
     s.advance(1h);
     CHECK(s.receive().find("\r\n\r\napi 408 ") != std::string::npos);
-    session_driver half(routes());
+    session_driver half(failing_routes());
     CHECK(half.exchange("GET /v1/a HTTP/1.1\r\nHo").empty());
     half.finish();
     CHECK(half.receive().find("\r\n\r\napi 400 ") != std::string::npos);
@@ -283,7 +283,7 @@ TEST_CASE("a request that comes too slowly, or ends too early, has a page") {
 TEST_CASE("while requests are refused the page of their path says so") {
     for (const std::string target : {"/v1/fail", "/v1/none"}) {
         CAPTURE(target);
-        session_driver s(routes());
+        session_driver s(failing_routes());
         s.refuse(true);
         const std::string answer = s.exchange("GET " + target + std::string(keep));
         CHECK(answer.starts_with("HTTP/1.1 503 "));
@@ -301,7 +301,7 @@ TEST_CASE("while requests are refused the page of their path says so") {
 }
 
 TEST_CASE("HEAD gets a page without its content, and a connection goes on behind a page") {
-    session_driver s(routes());
+    session_driver s(failing_routes());
     const std::string answer = s.exchange("HEAD /v1/fail" + std::string(keep));
     CHECK(answer.starts_with("HTTP/1.1 500 "));
     CHECK(answer.find("\r\nPage: api\r\n") != std::string::npos);

@@ -25,7 +25,7 @@ namespace rota::http {
 namespace {
 
 using namespace std::string_literals;
-using said = std::vector<std::string>;
+using spoken = std::vector<std::string>;
 
 /// One stream of such a wire: a request, and what is said in answer to it.
 class scripted_stream final : public exchange, public body_reader, public body_writer {
@@ -48,7 +48,7 @@ public:
     }
     void make_room() { room_.set(); }
 
-    said heard;
+    spoken heard;
     exchange_end end = exchange_end::answered;
 
     [[nodiscard]] const request_head& head() const noexcept { return head_; }
@@ -163,7 +163,7 @@ public:
         return serving;
     }
     void run() { scheduler_.run(); }
-    said answer(method m, std::string target, std::vector<std::string> content = {}) {
+    spoken answer(method m, std::string target, std::vector<std::string> content = {}) {
         scripted_stream on(m, std::move(target), std::move(content));
         on.make_room();
         const routine_ptr serving = begin(on);
@@ -246,8 +246,9 @@ TEST_CASE("a wire that knows nothing of files gets their bytes") {
         return response::file(part, "text/plain");
     });
     scripted_wire wire(std::move(made));
-    CHECK(wire.answer(method::get, "/file") == said{"keep", "200", "bytes", "end"});
-    CHECK(wire.answer(method::get, "/gone") == said{"keep"}); // of what has changed nothing is told
+    CHECK(wire.answer(method::get, "/file") == spoken{"keep", "200", "bytes", "end"});
+    CHECK(wire.answer(method::get, "/gone") ==
+          spoken{"keep"}); // of what has changed nothing is told
     CHECK(wire.errors.empty());
     CHECK(wire.warnings == std::vector<std::string>{
                                "answer to GET /gone was cut: its file changed while it was sent"});
@@ -255,14 +256,15 @@ TEST_CASE("a wire that knows nothing of files gets their bytes") {
 
 TEST_CASE("handlers answer whatever wire they are under") {
     scripted_wire wire(routes());
-    CHECK(wire.answer(method::get, "/plain/a%20b") == said{"200", "a b"});
-    CHECK(wire.answer(method::get, "/large") == said{"keep", "200", std::string(65, 'x')});
-    CHECK(wire.answer(method::post, "/echo", {"a", "b"}) == said{"keep", "200", "ab"});
-    CHECK(wire.answer(method::post, "/pieces", {"a", "b"}) == said{"keep", "200", "a", "b", "end"});
-    CHECK(wire.answer(method::get, "/none") == said{"404", "Not Found\n"});
+    CHECK(wire.answer(method::get, "/plain/a%20b") == spoken{"200", "a b"});
+    CHECK(wire.answer(method::get, "/large") == spoken{"keep", "200", std::string(65, 'x')});
+    CHECK(wire.answer(method::post, "/echo", {"a", "b"}) == spoken{"keep", "200", "ab"});
+    CHECK(wire.answer(method::post, "/pieces", {"a", "b"}) ==
+          spoken{"keep", "200", "a", "b", "end"});
+    CHECK(wire.answer(method::get, "/none") == spoken{"404", "Not Found\n"});
     CHECK(wire.answer(method::put, "/echo")[0] == "405");
     CHECK(wire.answer(method::options, "/echo")[0] == "204");
-    CHECK(wire.answer(method::get, "/another") == said{"keep", "no other protocol here"});
+    CHECK(wire.answer(method::get, "/another") == spoken{"keep", "no other protocol here"});
     CHECK(wire.errors.empty());
     CHECK(wire.counters.requests_in_flight.get() == 0);
     CHECK(wire.log[0] == "stream 1: GET /plain/a%20b 200 3");
@@ -302,7 +304,7 @@ TEST_CASE("what handlers throw is an answer on any wire") {
     CHECK(wire.answer(method::get, "/throws")[0] == "500");
     REQUIRE(wire.errors.size() == 1);
     CHECK(wire.errors[0] == "handler of GET /throws threw: a secret");
-    const said refused = wire.answer(method::get, "/refuses");
+    const spoken refused = wire.answer(method::get, "/refuses");
     REQUIRE(refused.size() == 3);
     CHECK(refused[1] == "409");
     CHECK(refused[2].find("there is one") != std::string::npos);
@@ -311,7 +313,7 @@ TEST_CASE("what handlers throw is an answer on any wire") {
     scripted_stream cut(method::get, "/broken/1");
     cut.make_room();
     wire.begin(cut);
-    CHECK(cut.heard == said{"keep", "200", "piece"});
+    CHECK(cut.heard == spoken{"keep", "200", "piece"});
     CHECK(cut.end == exchange_end::cut);
     CHECK(wire.errors.size() == 3);
 }
@@ -322,14 +324,14 @@ TEST_CASE("streams of one client are answered beside each other") {
     scripted_stream waits(method::get, "/waits");
     const routine_ptr first = wire.begin(slow);
     const routine_ptr second = wire.begin(waits);
-    CHECK(slow.heard == said{"keep", "200"});
-    CHECK(waits.heard == said{"keep"});
+    CHECK(slow.heard == spoken{"keep", "200"});
+    CHECK(waits.heard == spoken{"keep"});
     CHECK(wire.counters.requests_in_flight.get() == 2);
-    CHECK(wire.answer(method::get, "/plain/x") == said{"200", "x"});
+    CHECK(wire.answer(method::get, "/plain/x") == spoken{"200", "x"});
 
     slow.make_room();
     wire.run();
-    CHECK(slow.heard == said{"keep", "200", "a", "b", "end"});
+    CHECK(slow.heard == spoken{"keep", "200", "a", "b", "end"});
     CHECK(first->state() == routine_state::stopped);
     CHECK(second->state() == routine_state::blocked);
 
@@ -360,7 +362,7 @@ TEST_CASE("an answer that its client does not wait for is counted, and in the lo
     wire.run();
     REQUIRE(serving->state() == routine_state::stopped);
     CHECK_THROWS_AS(std::rethrow_exception(serving->error()), std::system_error);
-    CHECK(wire.log == said{"stream 1: GET /large 200 0"});
+    CHECK(wire.log == spoken{"stream 1: GET /large 200 0"});
 }
 
 TEST_CASE("what stops a wire stops its handlers") {
@@ -370,7 +372,7 @@ TEST_CASE("what stops a wire stops its handlers") {
     serving->request_stop();
     wire.run();
     CHECK(serving->state() == routine_state::stopped);
-    CHECK(on.heard == said{"keep"});
+    CHECK(on.heard == spoken{"keep"});
     CHECK(wire.errors.empty());
 }
 
