@@ -12,7 +12,7 @@ void request_body::reset() noexcept {
     piece_bytes_ = 0;
     received_ = 0;
     most_ = no_limit;
-    waited_ = {};
+    pace_ = {};
     asked_ = false;
     too_late_ = false;
     failed_ = false;
@@ -62,6 +62,7 @@ parse_event request_body::advance() {
         if (event == parse_event::body) {
             piece_bytes_ = consumed;
             received_ += parser_.body_piece().size();
+            pace_.came(parser_.body_piece().size());
             return event;
         }
         wire_.consume(consumed);
@@ -109,22 +110,6 @@ task<bool> request_body::drain(std::uint64_t bytes_max) {
     }
 }
 
-/// How much longer the client may keep us waiting: it has a grace, and earns more with what it
-/// sends.
-std::chrono::steady_clock::duration request_body::patience() const noexcept {
-    using duration = std::chrono::steady_clock::duration;
-    duration allowed = limits_.body_timeout;
-    if (limits_.body_rate_min_bytes_per_s > 0) {
-        const double earned_s =
-            static_cast<double>(received_) / static_cast<double>(limits_.body_rate_min_bytes_per_s);
-        const std::chrono::duration<double> by_rate =
-            std::chrono::duration<double>(earned_s) + limits_.body_grace;
-        if (by_rate < allowed)
-            allowed = std::chrono::duration_cast<duration>(by_rate);
-    }
-    return std::max(allowed - waited_, duration::zero());
-}
-
 /// Waits for more input. Throws http_error if the client is too slow or has ended too early. A wait
 /// for the client that is given up has taken nothing, and can be repeated; its time counts.
 task<void> request_body::wait() {
@@ -139,14 +124,16 @@ task<void> request_body::wait() {
         failed_ = false;
     }
     const auto start = home_.now();
+    const auto left =
+        pace_.left(limits_.body_grace, limits_.body_rate_min_bytes_per_s, limits_.body_timeout);
     bool more = false;
     bool late = false;
     try {
-        more = co_await wire_.stream().fill(start + patience());
+        more = co_await wire_.stream().fill(start + left);
     } catch (const timed_out&) {
         late = true;
     } catch (const operation_cancelled&) {
-        waited_ += home_.now() - start;
+        pace_.waited(home_.now() - start);
         throw;
     } catch (const std::logic_error&) { // another coroutine reads, which goes on
         throw;
@@ -159,7 +146,7 @@ task<void> request_body::wait() {
         throw http_error(408, "the content comes too slowly");
     if (!more)
         throw http_error(400, "the content ends too early");
-    waited_ += home_.now() - start;
+    pace_.waited(home_.now() - start);
 }
 
 } // namespace rota::http

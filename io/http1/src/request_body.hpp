@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <rota/http/body.hpp>
+#include <rota/http/detail/content_pace.hpp>
 #include <rota/http/detail/wire.hpp>
 #include <rota/http/limits.hpp>
 #include <rota/task.hpp>
@@ -68,7 +69,6 @@ private:
     [[nodiscard]] parse_event advance();
     void invite();
     [[nodiscard]] task<void> wait();
-    [[nodiscard]] std::chrono::steady_clock::duration patience() const noexcept;
 
     wire& wire_;
     request_parser& parser_;
@@ -77,7 +77,7 @@ private:
     std::size_t piece_bytes_ = 0; // of the input, still to be consumed
     std::uint64_t received_ = 0;
     std::uint64_t most_ = no_limit; // by limit(), of what is received in all
-    std::chrono::steady_clock::duration waited_{};
+    content_pace pace_;
     bool asked_ = false;
     bool too_late_ = false;
     bool failed_ = false;

@@ -20,7 +20,7 @@ void stream_content::begin(std::int32_t id, bool more) noexcept {
     most_ = limits_.parser.body_bytes_max;
     handed_out_ = received_ = dropped_ = 0;
     shown_from_ = 0;
-    waited_ = {};
+    pace_ = {};
     ended_ = !more;
     limited_ = lost_ = dropping_ = asked_ = too_late_ = failed_ = widened_ = false;
 }
@@ -132,25 +132,10 @@ task<std::string_view> stream_content::read() {
     }
     shown_.swap(arrived_);
     handed_out_ += shown_.size();
+    pace_.came(shown_.size());
     open_windows(shown_.size());
     sender_.flush();
     co_return std::string_view(shown_);
-}
-
-/// How much longer the client may keep its reader waiting: it has a grace, and earns more with what
-/// it sends.
-std::chrono::steady_clock::duration stream_content::patience() const noexcept {
-    using duration = std::chrono::steady_clock::duration;
-    duration allowed = limits_.body_timeout;
-    if (limits_.body_rate_min_bytes_per_s > 0) {
-        const double earned_s = static_cast<double>(handed_out_) /
-                                static_cast<double>(limits_.body_rate_min_bytes_per_s);
-        const std::chrono::duration<double> by_rate =
-            std::chrono::duration<double>(earned_s) + limits_.body_grace;
-        if (by_rate < allowed)
-            allowed = std::chrono::duration_cast<duration>(by_rate);
-    }
-    return std::max(allowed - waited_, duration::zero());
 }
 
 /// A wait that is given up has taken nothing, and can be repeated; its time counts, but for what
@@ -161,12 +146,15 @@ task<void> stream_content::wait() {
     while (!came) {
         bool kept_back = engine_.keeps_back();
         const auto start = home_.now();
-        const auto limit = kept_back ? std::max(patience(), look_again_after) : patience();
+        auto limit =
+            pace_.left(limits_.body_grace, limits_.body_rate_min_bytes_per_s, limits_.body_timeout);
+        if (kept_back)
+            limit = std::max<content_pace::duration>(limit, look_again_after);
         signal::awaiter coming = arrival_.wait("the content of a request", start + limit);
         try {
             came = co_await coming;
         } catch (const operation_cancelled&) {
-            waited_ += home_.now() - start;
+            pace_.waited(home_.now() - start);
             throw;
         }
         kept_back |= engine_.keeps_back();
@@ -175,7 +163,7 @@ task<void> stream_content::wait() {
             throw http_error(408, "the content comes too slowly");
         }
         if (!kept_back)
-            waited_ += home_.now() - start;
+            pace_.waited(home_.now() - start);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <rota/http/body.hpp>
+#include <rota/http/detail/content_pace.hpp>
 #include <rota/http/limits.hpp>
 #include <rota/task.hpp>
 #include <rota/worker.hpp>
@@ -87,7 +88,6 @@ public:
 
 private:
     void open_windows(std::size_t bytes);
-    [[nodiscard]] std::chrono::steady_clock::duration patience() const noexcept;
     [[nodiscard]] task<void> wait();
 
     engine& engine_;
@@ -104,7 +104,7 @@ private:
     std::uint64_t received_ = 0;
     std::uint64_t dropped_ = 0;
     std::uint64_t most_ = 0;
-    std::chrono::steady_clock::duration waited_{};
+    content_pace pace_;
     bool limited_ = false; // by limit(), not only by the server's own
     bool ended_ = false;
     bool lost_ = false;

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <rota/http/detail/content_pace.hpp>
 #include <rota/http/websocket.hpp>
 #include <rota/io/outbox.hpp>
 #include <rota/io/shared_bytes.hpp>
@@ -20,7 +21,6 @@
 
 #include "deflater.hpp"
 #include "frame.hpp"
-#include "message_pace.hpp"
 #include "message_reader.hpp"
 
 namespace rota::http::ws {
@@ -130,7 +130,7 @@ private:
 
     // -- reading
     std::unique_ptr<message_reader> reader_; // or none: nothing of a message has come
-    message_pace pace_;                      // of the message at hand
+    content_pace pace_;                      // of the message at hand
     time_point heard_;                       // something
     time_point answer_by_;  // to a ping that is out, or to the close frame that was sent
     bool ping_out_ = false; // and nothing has come behind it
