@@ -1,16 +1,23 @@
 #include "idle_wait.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include <rota/errors.hpp>
 #include <rota/linked_stop.hpp>
 
 namespace rota::http {
 
-task<bool> wait_idle(io::stream* client, std::chrono::steady_clock::time_point until,
-                     std::stop_token draining, std::chrono::milliseconds grace) {
+namespace {
+
+using time_point = std::chrono::steady_clock::time_point;
+
+task<bool> wait(task<bool> (io::stream::*fill)(io::deadline), io::stream* client, time_point until,
+                std::stop_token draining, std::chrono::milliseconds grace) {
     const std::stop_token parent = co_await current_stop_token;
     try {
         const linked_stop either(parent, draining);
-        task<bool> filling = client->fill(until);
+        task<bool> filling = (client->*fill)(until);
         const bool more = co_await filling.under(either.token());
         co_return more;
     } catch (const timed_out&) {
@@ -20,11 +27,24 @@ task<bool> wait_idle(io::stream* client, std::chrono::steady_clock::time_point u
             throw;
     }
     try { // for what it has just sent
-        const bool more = co_await client->fill(std::chrono::steady_clock::now() + grace);
+        const auto end = std::min(until, std::chrono::steady_clock::now() + grace);
+        const bool more = co_await (client->*fill)(end);
         co_return more;
     } catch (const timed_out&) {
         co_return false;
     }
+}
+
+} // namespace
+
+task<bool> wait_idle(io::stream* client, time_point until, std::stop_token draining,
+                     std::chrono::milliseconds grace) {
+    return wait(&io::stream::fill, client, until, std::move(draining), grace);
+}
+
+task<bool> wait_more(io::stream* client, time_point until, std::stop_token draining,
+                     std::chrono::milliseconds grace) {
+    return wait(&io::stream::fill_more, client, until, std::move(draining), grace);
 }
 
 } // namespace rota::http

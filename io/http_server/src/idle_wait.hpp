@@ -13,5 +13,8 @@ namespace rota::http {
 /// timed_out.
 [[nodiscard]] task<bool> wait_idle(io::stream* client, std::chrono::steady_clock::time_point until,
                                    std::stop_token draining, std::chrono::milliseconds grace);
+/// The same for more than what it has sent already (stream::fill_more()).
+[[nodiscard]] task<bool> wait_more(io::stream* client, std::chrono::steady_clock::time_point until,
+                                   std::stop_token draining, std::chrono::milliseconds grace);
 
 } // namespace rota::http

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include <rota/errors.hpp>
 #include <rota/http/date.hpp>
 #include <rota/http/detail/linger.hpp>
-#include <rota/linked_stop.hpp>
+
+#include "idle_wait.hpp"
 
 namespace rota::http {
 namespace {
@@ -16,29 +16,6 @@ namespace {
 using time_point = std::chrono::steady_clock::time_point;
 
 constexpr std::size_t dropped_bytes_max = 1'048'576;
-
-/// Waits for more of what a client says: false at its end, or when it had its time.
-task<bool> says_more(io::connection* client, time_point until, std::stop_token draining) {
-    const std::stop_token stop = co_await current_stop_token;
-    try {
-        const linked_stop either(stop, draining);
-        task<bool> filling = client->fill_more(until);
-        const bool more = co_await filling.under(either.token());
-        co_return more;
-    } catch (const timed_out&) {
-        co_return false;
-    } catch (const operation_cancelled&) {
-        if (stop.stop_requested())
-            throw;
-    }
-    try {
-        const auto end = std::min(until, std::chrono::steady_clock::now() + drain_linger);
-        const bool more = co_await client->fill_more(end);
-        co_return more;
-    } catch (const timed_out&) {
-        co_return false;
-    }
-}
 
 /// Whether it is a HEAD, as soon as that can be told. Drops empty lines before it.
 task<bool> asks_for_head(io::connection* client, time_point until, std::stop_token draining) {
@@ -53,7 +30,7 @@ task<bool> asks_for_head(io::connection* client, time_point until, std::stop_tok
             co_return true;
         if (!head.starts_with(said))
             co_return false;
-        const bool more = co_await says_more(client, until, draining);
+        const bool more = co_await wait_more(client, until, draining, drain_linger);
         if (!more)
             co_return false;
     }
@@ -80,7 +57,7 @@ task<void> refuse_in_clear(io::connection* client, std::string_view sentence, ti
         const std::size_t size = client->buffered().size();
         client->consume(size);
         dropped += size;
-        more = co_await says_more(client, until, draining);
+        more = co_await wait_more(client, until, draining, drain_linger);
     }
 }
 
