@@ -23,6 +23,7 @@
 #include <rota/with_timeout.hpp>
 
 #include "access.hpp"
+#include "beside_signals.hpp"
 #include "bind_failure.hpp"
 #include "datagram_core.hpp"
 #include "gate.hpp"
@@ -286,16 +287,7 @@ int serve_datagrams(datagram_server::handler on_socket, const std::string& addre
         end_signals signals(options.drain_timeout); // around the context, which may hang, too
         io::context ctx(context);
         datagram_server serving(ctx, std::move(on_socket), endpoint::parse(address), options);
-        signals.call([&serving] { serving.drain(); });
-        std::exception_ptr error;
-        try {
-            ctx.block_on(serving.run());
-        } catch (...) {
-            error = std::current_exception();
-        }
-        signals.call({});
-        if (error)
-            std::rethrow_exception(error);
+        run_beside_signals(ctx, serving, signals);
     });
 }
 

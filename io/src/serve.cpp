@@ -14,22 +14,10 @@
 #include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
 
+#include "beside_signals.hpp"
 #include "server_state.hpp"
 
 namespace rota::io {
-
-static void run_beside_signals(context& ctx, server& s, end_signals& signals) {
-    signals.call([&s] { s.drain(); });
-    std::exception_ptr error;
-    try {
-        ctx.block_on(s.run());
-    } catch (...) {
-        error = std::current_exception();
-    }
-    signals.call({});
-    if (error)
-        std::rethrow_exception(error);
-}
 
 void run_until_signalled(context& ctx, server& s, end_signals& signals) {
     try {
