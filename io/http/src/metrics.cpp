@@ -4,8 +4,17 @@
 #include <stdexcept>
 
 #include <rota/http/router.hpp>
+#include <rota/http/session_control.hpp>
 
 namespace rota::http {
+
+worker_counters& session_control::counters(std::size_t worker,
+                                           std::unique_ptr<worker_counters>& own) const {
+    if (metrics != nullptr)
+        return metrics->of_worker(worker);
+    own = std::make_unique<worker_counters>();
+    return *own;
+}
 
 void worker_counters::count_response(int status, std::chrono::steady_clock::duration took,
                                      std::uint32_t route) noexcept {

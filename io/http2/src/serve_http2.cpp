@@ -14,11 +14,8 @@ task<void> serve_http2(io::stream* stream, const router* routes, const server_li
                        session_control control, std::string_view begun) {
     routine& self = co_await current_routine;
     const std::stop_token stop = co_await current_stop_token;
-    std::unique_ptr<worker_counters> uncounted;
-    if (control.metrics == nullptr)
-        uncounted = std::make_unique<worker_counters>();
-    worker_counters& counters =
-        uncounted ? *uncounted : control.metrics->of_worker(self.home().index());
+    std::unique_ptr<worker_counters> own;
+    worker_counters& counters = control.counters(self.home().index(), own);
     h2::connection client(*stream, *routes, *limits, control, self.home(), stop, counters,
                           !begun.empty());
     try {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -71,6 +72,10 @@ struct session_control {
     /// the request (response::forget_request()), ends the session, which stores here the task that
     /// serves the client next; the caller awaits it at once. Not without `metrics`.
     task<void>* next = nullptr;
+
+    /// Where a session on `worker` counts: in `metrics`, or without those in `own`, made for it.
+    [[nodiscard]] worker_counters& counters(std::size_t worker,
+                                            std::unique_ptr<worker_counters>& own) const;
 };
 
 } // namespace rota::http
