@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <rota/http/detail/request_access.hpp>
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 #include "answers.hpp"
 #include "base64.hpp"
@@ -22,7 +22,7 @@ void check_realm(std::string_view realm) {
 
 /// RFC 7617 section 2: neither a name nor a password has any.
 bool is_without_control(std::string_view text) noexcept {
-    return !syntax::has_control(text) && text.find('\t') == std::string_view::npos;
+    return !fields::has_control(text) && text.find('\t') == std::string_view::npos;
 }
 
 /// What stands behind the scheme; nothing if there is none of it, or several fields.
@@ -30,12 +30,12 @@ std::optional<std::string_view> credentials(const request& req, std::string_view
     std::optional<std::string_view> found;
     std::size_t count = 0;
     for (const header_field field : req.headers()) {
-        if (!syntax::iequals(field.name, "Authorization"))
+        if (!fields::iequals(field.name, "Authorization"))
             continue;
         ++count;
         if (field.value.size() > scheme.size() && field.value[scheme.size()] == ' ' &&
-            syntax::iequals(field.value.substr(0, scheme.size()), scheme))
-            found = syntax::trim(field.value.substr(scheme.size()));
+            fields::iequals(field.value.substr(0, scheme.size()), scheme))
+            found = fields::trim(field.value.substr(scheme.size()));
     }
     return count == 1 ? found : std::nullopt;
 }

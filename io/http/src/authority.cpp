@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http::detail {
 namespace {
@@ -106,7 +107,7 @@ bool same_host(std::string_view a, std::string_view b) noexcept {
     const auto other = parse_ipv6(b);
     if (one && other)
         return IN6_ARE_ADDR_EQUAL(&*one, &*other);
-    return syntax::iequals(without_last_dot(a), without_last_dot(b));
+    return fields::iequals(without_last_dot(a), without_last_dot(b));
 }
 
 bool is_address(std::string_view host) noexcept {

@@ -33,21 +33,8 @@ std::optional<entity_tag> take_tag(std::string_view& text) noexcept {
     return found;
 }
 
-/// Of a field that is no list: its value if it came once.
-std::optional<std::string_view> find_single(header_list fields, std::string_view name) noexcept {
-    std::optional<std::string_view> found;
-    for (const header_field field : fields) {
-        if (!fields::iequals(field.name, name))
-            continue;
-        if (found)
-            return std::nullopt;
-        found = field.value;
-    }
-    return found;
-}
-
 std::optional<std::chrono::sys_seconds> find_date(header_list fields, std::string_view name) {
-    const std::optional<std::string_view> text = find_single(fields, name);
+    const std::optional<std::string_view> text = fields::single_value(fields, name);
     return text ? parse_http_date(*text) : std::nullopt;
 }
 
@@ -126,10 +113,10 @@ std::optional<std::string_view> applicable_range(method asked, header_list field
                                                  std::chrono::system_clock::time_point now) {
     if (asked != method::get)
         return std::nullopt;
-    const std::optional<std::string_view> range = find_single(fields, "Range");
+    const std::optional<std::string_view> range = fields::single_value(fields, "Range");
     if (!range || !fields.find("If-Range"))
         return range;
-    const std::optional<std::string_view> condition = find_single(fields, "If-Range");
+    const std::optional<std::string_view> condition = fields::single_value(fields, "If-Range");
     return condition && still_is(*condition, current, now) ? range : std::nullopt;
 }
 

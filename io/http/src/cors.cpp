@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <rota/http/detail/request_access.hpp>
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 #include <rota/http/guard.hpp>
 
 #include "answer_fields.hpp"
@@ -19,7 +19,7 @@ namespace {
 std::string list_of(const std::vector<std::string>& tokens) {
     std::string list;
     for (const std::string& each : tokens) {
-        if (!syntax::is_token(each))
+        if (!fields::is_token(each))
             throw std::invalid_argument("cors(): \"" + each + "\" is no token");
         list += (list.empty() ? "" : ", ") + each;
     }
@@ -65,19 +65,6 @@ struct cors_state {
     const std::string exposed;
 };
 
-/// Nothing if there is none, or several.
-std::optional<std::string_view> only(const request& req, std::string_view name) {
-    std::optional<std::string_view> found;
-    for (const header_field field : req.headers()) {
-        if (!syntax::iequals(field.name, name))
-            continue;
-        if (found)
-            return std::nullopt;
-        found = field.value;
-    }
-    return found;
-}
-
 /// The names that a preflight asks for, if they are names.
 std::string asked_fields(const request& req) {
     std::string list;
@@ -85,8 +72,8 @@ std::string asked_fields(const request& req) {
         fields::joined(req.headers(), "Access-Control-Request-Headers").value_or("");
     std::string_view rest = asked;
     while (!rest.empty()) {
-        const std::string_view name = syntax::next_list_item(rest);
-        if (syntax::is_token(name))
+        const std::string_view name = fields::next_list_item(rest);
+        if (fields::is_token(name))
             list.append(list.empty() ? "" : ", ").append(name);
     }
     return list;
@@ -119,7 +106,7 @@ void withdraw_grants(request& req) {
 }
 
 task<response> answer_or_proceed(const cors_state* self, request& req, next proceed) {
-    const auto origin = only(req, "Origin");
+    const auto origin = fields::single_value(req.headers(), "Origin");
     // For anybody all answers are alike, so that a cache may keep one for all that ask.
     const bool allowed = self->anybody || (origin && self->allows(*origin));
     withdraw_grants(req);

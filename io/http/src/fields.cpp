@@ -62,6 +62,18 @@ bool list_has(header_list among, std::string_view name, std::string_view element
     });
 }
 
+std::optional<std::string_view> single_value(header_list among, std::string_view name) noexcept {
+    std::optional<std::string_view> found;
+    for (const header_field field : among) {
+        if (!iequals(field.name, name))
+            continue;
+        if (found)
+            return std::nullopt;
+        found = field.value;
+    }
+    return found;
+}
+
 std::optional<std::string> joined(header_list among, std::string_view name) {
     std::optional<std::string> all;
     for (const header_field field : among) {

@@ -32,7 +32,7 @@ bool is_port(std::string_view text) noexcept {
 /// A quoted string that ends where the text ends, or a token.
 bool is_forwarded_value(std::string_view text) noexcept {
     if (!text.starts_with('"'))
-        return syntax::is_token(text);
+        return fields::is_token(text);
     if (text.size() < 2)
         return false;
     std::size_t at = 1;
@@ -55,7 +55,7 @@ bool add_pair(std::string_view pair, forwarded_element& to, seen_names& seen) {
         return false;
     const std::string_view name = pair.substr(0, equals);
     const std::string_view value = pair.substr(equals + 1);
-    if (!syntax::is_token(name) || !is_forwarded_value(value) || !seen.insert(name).second)
+    if (!fields::is_token(name) || !is_forwarded_value(value) || !seen.insert(name).second)
         return false;
     struct known {
         std::string_view name;
@@ -66,7 +66,7 @@ bool add_pair(std::string_view pair, forwarded_element& to, seen_names& seen) {
                              {"host", &forwarded_element::host},
                              {"proto", &forwarded_element::proto}};
     for (const known& each : all) {
-        if (syntax::iequals(name, each.name)) {
+        if (fields::iequals(name, each.name)) {
             to.*each.into = fields::unquoted(value);
             return !(to.*each.into).empty();
         }
@@ -127,7 +127,7 @@ std::optional<forwarded_node> parse_forwarded_node(std::string_view text, bool b
     node.name = text.substr(0, end);
     if (!node.address)
         node.address = io::ip_address::parse(node.name);
-    if (!node.address && syntax::iequals(node.name, "unknown"))
+    if (!node.address && fields::iequals(node.name, "unknown"))
         node.name = "unknown"; // one peer, of whatever case
     else if (!node.address && !is_hidden_name(node.name))
         return std::nullopt;

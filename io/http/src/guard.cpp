@@ -11,6 +11,7 @@
 #include "authority.hpp"
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 #include <rota/io/network.hpp>
 #include <rota/sleep.hpp>
 #include <rota/task_group.hpp>
@@ -25,8 +26,8 @@ bool changes_nothing(method m) noexcept {
 /// Whether the request is one that a page of another origin has sent.
 bool comes_from_elsewhere(const request& req) noexcept {
     for (const header_field field : req.headers()) {
-        if (syntax::iequals(field.name, "Sec-Fetch-Site") &&
-            syntax::iequals(field.value, "cross-site")) {
+        if (fields::iequals(field.name, "Sec-Fetch-Site") &&
+            fields::iequals(field.value, "cross-site")) {
             return true;
         }
     }
@@ -36,9 +37,9 @@ bool comes_from_elsewhere(const request& req) noexcept {
 /// What stands behind the scheme of an Authorization field, empty if that is another.
 std::string_view bearer_token(std::string_view field) noexcept {
     constexpr std::string_view scheme = "Bearer ";
-    if (!syntax::iequals(field.substr(0, scheme.size()), scheme))
+    if (!fields::iequals(field.substr(0, scheme.size()), scheme))
         return {};
-    return syntax::trim(field.substr(scheme.size()));
+    return fields::trim(field.substr(scheme.size()));
 }
 
 bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
@@ -153,7 +154,7 @@ std::optional<guard::refusal> guard::check_token(const request& req) const {
     bool given = false;
     bool valid = true;
     for (const header_field field : req.headers()) {
-        if (!syntax::iequals(field.name, "Authorization"))
+        if (!fields::iequals(field.name, "Authorization"))
             continue;
         const std::string_view token = bearer_token(field.value);
         if (token.empty())
@@ -192,7 +193,7 @@ middleware guard::around(std::shared_ptr<const guard> self, error_page page) {
 
 bool is_of_own_origin(const request& req) noexcept {
     for (const header_field field : req.headers()) {
-        if (!syntax::iequals(field.name, "Origin"))
+        if (!fields::iequals(field.name, "Origin"))
             continue;
         // A page in clear is of another origin; the other way round a proxy may have been between.
         if (req.secure() && !field.value.starts_with("https://"))

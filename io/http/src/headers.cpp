@@ -5,12 +5,12 @@
 #include <span>
 #include <stdexcept>
 
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 namespace {
 
-using syntax::iequals;
+using fields::iequals;
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) noexcept {
     return std::ranges::any_of(names, [name](auto other) { return iequals(name, other); });
@@ -32,10 +32,10 @@ bool is_left_out(std::string_view name) noexcept {
 
 /// Throws if a field of this name and value must not go out.
 void check_field(std::string_view name, std::string_view value) {
-    if (!syntax::is_token(name)) {
+    if (!fields::is_token(name)) {
         throw std::invalid_argument("the name of a header field is not a token");
     }
-    if (syntax::has_control(value)) {
+    if (fields::has_control(value)) {
         throw std::invalid_argument("a control character in the value of header field " +
                                     std::string(name));
     }
@@ -96,7 +96,7 @@ void headers::note(std::string_view name, bool there) noexcept {
 }
 
 void headers::add(std::string_view name, std::string_view value) {
-    value = syntax::trim(value);
+    value = fields::trim(value);
     check_field(name, value);
     if (has_one_value(name))
         put_checked(name, value);
@@ -105,7 +105,7 @@ void headers::add(std::string_view name, std::string_view value) {
 }
 
 void headers::set(std::string_view name, std::string_view value) {
-    value = syntax::trim(value);
+    value = fields::trim(value);
     check_field(name, value); // nothing changes if it throws
     if (!is_left_out(name))
         put_checked(name, value);

@@ -1,12 +1,12 @@
 #include <rota/http/request_head.hpp>
 
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 
 std::optional<std::string_view> header_list::find(std::string_view name) const noexcept {
     for (const header_field field : *this) {
-        if (syntax::iequals(field.name, name))
+        if (fields::iequals(field.name, name))
             return field.value;
     }
     return std::nullopt;

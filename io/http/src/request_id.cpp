@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <rota/http/detail/request_access.hpp>
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 #include <rota/http/headers.hpp>
 
 #include "answer_fields.hpp"
@@ -24,7 +24,7 @@ constexpr auto id_chars = fields::detail::make_class("-_.~+/=:@");
 std::string_view taken_id(const request& req, const request_id_options& options) {
     std::optional<std::string_view> found;
     for (const header_field field : req.headers()) {
-        if (!syntax::iequals(field.name, options.field))
+        if (!fields::iequals(field.name, options.field))
             continue;
         if (found) // which?
             return {};
@@ -39,7 +39,7 @@ void check_name(std::string_view name) {
     headers().add(name, "");
     for (const std::string_view other :
          {"Date", "Expect", "Host", "Proxy-Connection", "TE", "Trailer", "Upgrade"}) {
-        if (syntax::iequals(name, other))
+        if (fields::iequals(name, other))
             throw std::invalid_argument("request_id(): " + std::string(name) +
                                         " has a meaning of its own");
     }

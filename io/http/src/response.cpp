@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <rota/http/cookie.hpp>
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 #include <rota/http/percent.hpp>
 
 namespace rota::http {
@@ -19,15 +19,15 @@ std::int16_t checked_status(int status) {
 
 /// An empty one is none: it is not in the grammar.
 void add_type(headers& to, std::string_view content_type) {
-    if (!syntax::trim(content_type).empty())
+    if (!fields::trim(content_type).empty())
         to.add("Content-Type", content_type);
 }
 
 /// `text` as a reference (RFC 3986 section 4.1): what may not stand in one is percent-encoded.
 std::string as_reference(std::string_view text) {
-    if (syntax::has_control(text))
+    if (fields::has_control(text))
         throw std::invalid_argument("a control character in the location of a redirection");
-    text = syntax::trim(text);
+    text = fields::trim(text);
     std::string reference;
     bool in_fragment = false;
     for (std::size_t i = 0; i < text.size(); ++i) {

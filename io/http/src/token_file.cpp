@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 #include <rota/io/detail/file_stamp.hpp>
 
 #include "constant_time.hpp"
@@ -67,7 +68,7 @@ std::vector<std::string> tokens_in(std::string_view text, const std::string& pat
     std::vector<std::string> tokens;
     for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = syntax::trim(syntax::without_last_cr(text.substr(0, end)));
+        const std::string_view line = fields::trim(syntax::without_last_cr(text.substr(0, end)));
         text.remove_prefix(std::min(end + 1, text.size()));
         if (line.empty() || line.starts_with('#'))
             continue;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <rota/http/detail/request_access.hpp>
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 #include "known_peer.hpp"
 #include "random_hex.hpp"
@@ -32,7 +32,7 @@ std::string state_of(const request& req) {
 std::optional<trace_context> taken_trace(const request& req, const tracing_options& options) {
     std::optional<std::string_view> found;
     for (const header_field field : req.headers()) {
-        if (!syntax::iequals(field.name, "traceparent"))
+        if (!fields::iequals(field.name, "traceparent"))
             continue;
         if (found)
             return std::nullopt;

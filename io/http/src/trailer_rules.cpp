@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 
@@ -28,7 +28,7 @@ bool may_be_trailer(std::string_view name) noexcept {
                                                              "transfer-encoding",
                                                              "upgrade"};
     return std::none_of(others.begin(), others.end(),
-                        [name](std::string_view other) { return syntax::iequals(name, other); });
+                        [name](std::string_view other) { return fields::iequals(name, other); });
 }
 
 } // namespace rota::http

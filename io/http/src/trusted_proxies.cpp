@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <rota/http/detail/request_access.hpp>
-#include <rota/http/detail/syntax.hpp>
 #include <rota/http/error.hpp>
+#include <rota/http/fields.hpp>
 #include <rota/http/forwarded.hpp>
 
 #include "answers.hpp"
@@ -17,9 +17,9 @@ namespace rota::http {
 namespace {
 
 bool is_https(std::string_view proto) {
-    if (syntax::iequals(proto, "https") || syntax::iequals(proto, "wss"))
+    if (fields::iequals(proto, "https") || fields::iequals(proto, "wss"))
         return true;
-    if (syntax::iequals(proto, "http") || syntax::iequals(proto, "ws"))
+    if (fields::iequals(proto, "http") || fields::iequals(proto, "ws"))
         return false;
     throw http_error(400, "a proxy said a scheme that is neither http nor https");
 }
@@ -34,7 +34,7 @@ std::string checked_host(std::string_view host) {
 std::vector<std::string_view> steps_in(std::string_view list) {
     std::vector<std::string_view> steps;
     while (!list.empty()) {
-        const std::string_view step = syntax::next_list_item(list);
+        const std::string_view step = fields::next_list_item(list);
         if (!step.empty())
             steps.push_back(step);
     }

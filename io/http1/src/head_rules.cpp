@@ -10,11 +10,12 @@
 #include <rota/http/detail/expect.hpp>
 #include <rota/http/detail/syntax.hpp>
 #include <rota/http/detail/trailer_rules.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 namespace {
 
-using syntax::iequals;
+using fields::iequals;
 
 /// What the fields said, before it is known whether they agree.
 struct findings {
@@ -74,8 +75,8 @@ check_result read_transfer_encoding(std::string_view value, findings& found) {
         if (ends_in_quotes(coding))
             return malformed;
         // Parameters follow the name behind a ';'; no coding that is known here has any.
-        const std::string_view name = syntax::trim(coding.substr(0, coding.find(';')));
-        if (!syntax::is_token(name))
+        const std::string_view name = fields::trim(coding.substr(0, coding.find(';')));
+        if (!fields::is_token(name))
             return malformed;
         if (found.chunked)
             return parse_error{400, "chunked is not the last transfer coding"};
@@ -92,7 +93,7 @@ check_result read_transfer_encoding(std::string_view value, findings& found) {
 
 void read_connection(std::string_view value, findings& found) {
     while (!value.empty()) {
-        const std::string_view option = syntax::next_list_item(value);
+        const std::string_view option = fields::next_list_item(value);
         if (iequals(option, "close")) {
             found.close = true;
         } else if (iequals(option, "keep-alive")) {
@@ -176,9 +177,9 @@ bool is_huge_content_length(std::string_view line) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos)
         return false;
-    if (!syntax::iequals(line.substr(0, colon), "content-length"))
+    if (!fields::iequals(line.substr(0, colon), "content-length"))
         return false;
-    const std::string_view digits = syntax::trim(line.substr(colon + 1));
+    const std::string_view digits = fields::trim(line.substr(colon + 1));
     if (!std::all_of(digits.begin(), digits.end(), syntax::is_digit))
         return false;
     std::uint64_t value = 0;

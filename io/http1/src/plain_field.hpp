@@ -9,6 +9,7 @@
 #include <rota/http/request_head.hpp>
 
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 
@@ -19,23 +20,23 @@ namespace rota::http {
 [[nodiscard]] inline std::optional<field_span>
 read_plain_field(std::string_view line, std::uint32_t offset, bool& has_length) noexcept {
     std::size_t name = 0;
-    while (name < line.size() && syntax::is_token_char(line[name]))
+    while (name < line.size() && fields::is_token_char(line[name]))
         ++name;
     if (name == 0 || name == line.size() || line[name] != ':')
         return std::nullopt;
     const auto is_named = [&](std::string_view what) {
-        return name == what.size() && syntax::iequals(line.substr(0, name), what);
+        return name == what.size() && fields::iequals(line.substr(0, name), what);
     };
     if (is_named("transfer-encoding"))
         return std::nullopt;
-    const std::string_view value = syntax::trim(line.substr(name + 1));
+    const std::string_view value = fields::trim(line.substr(name + 1));
     if (is_named("content-length")) {
         constexpr std::size_t digits_max = 18; // so that it fits
         if (std::exchange(has_length, true) || value.empty() || value.size() > digits_max ||
             !std::all_of(value.begin(), value.end(), syntax::is_digit)) {
             return std::nullopt;
         }
-    } else if (syntax::has_control(value)) {
+    } else if (fields::has_control(value)) {
         return std::nullopt;
     }
     const auto value_at = static_cast<std::uint32_t>(value.data() - line.data());

@@ -7,6 +7,7 @@
 #include <rota/http/percent.hpp>
 
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 namespace {
@@ -22,7 +23,7 @@ text_span span_of(const request_head& head, std::string_view part) noexcept {
 /// The part behind "http://" or "https://", or nothing if the target starts with neither.
 std::string_view after_scheme(std::string_view target) noexcept {
     for (std::string_view scheme : {"http://", "https://"}) {
-        if (syntax::iequals(target.substr(0, scheme.size()), scheme)) {
+        if (fields::iequals(target.substr(0, scheme.size()), scheme)) {
             return target.substr(scheme.size());
         }
     }
@@ -137,7 +138,7 @@ check_result parse_target(std::string_view target, request_head& head, bool& pla
 void show_long_request_line(std::string_view line, request_head& head) {
     const std::size_t space = std::min(line.find(' '), line.size());
     const std::string_view name = line.substr(0, space);
-    if (space == line.size() || !syntax::is_token(name))
+    if (space == line.size() || !fields::is_token(name))
         return;
     const std::string_view rest = line.substr(space + 1);
     head.target = span_of(head, rest.substr(0, rest.find(' ')));
@@ -168,7 +169,7 @@ check_result parse_request_line(std::string_view line, request_head& head, bool&
     const std::string_view name = line.substr(0, first);
     const std::string_view target = line.substr(first + 1, last - first - 1);
     const std::string_view version = line.substr(last + 1);
-    if (!syntax::is_token(name) || target.empty() || target.find(' ') != std::string_view::npos)
+    if (!fields::is_token(name) || target.empty() || target.find(' ') != std::string_view::npos)
         return malformed;
     if (version.size() != 8 || !version.starts_with("HTTP/") || !syntax::is_digit(version[5]) ||
         version[6] != '.' || !syntax::is_digit(version[7])) {

@@ -8,6 +8,7 @@
 #include "shown_lines.hpp"
 #include <rota/http/detail/kept_text.hpp>
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 namespace {
@@ -126,7 +127,7 @@ bool request_parser::check_part(std::string_view content) {
     if (state_ == state::request_line && content.starts_with("HEAD "))
         head_.method = method::head; // no error has content then, whatever else is wrong
     const std::size_t max = content_max();
-    if (syntax::has_control(content.substr(0, max))) {
+    if (fields::has_control(content.substr(0, max))) {
         fail({400, "a control character, or a line end that is not CRLF"});
         return false;
     }

@@ -1,6 +1,7 @@
 #include "shown_lines.hpp"
 
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 namespace {
@@ -10,7 +11,7 @@ constexpr std::string_view coding_name = "transfer-encoding";
 
 bool is_field(std::string_view line, std::string_view name) noexcept {
     return line.size() > name.size() && line[name.size()] == ':' &&
-           syntax::iequals(line.substr(0, name.size()), name);
+           fields::iequals(line.substr(0, name.size()), name);
 }
 
 bool is_space(char c) noexcept { return c == ' ' || c == '\t'; }
@@ -86,7 +87,7 @@ private:
     }
     bool move_token() {
         const std::size_t before = rest_.size();
-        while (!rest_.empty() && syntax::is_token_char(rest_.front()))
+        while (!rest_.empty() && fields::is_token_char(rest_.front()))
             move_one();
         return rest_.size() != before;
     }

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http::h2 {
 namespace {
@@ -116,7 +117,7 @@ private:
             return bytes();
         if (first != '*' && !is_alpha(first))
             return false;
-        take_while([](char c) { return syntax::is_token_char(c) || c == ':' || c == '/'; });
+        take_while([](char c) { return fields::is_token_char(c) || c == ':' || c == '/'; });
         return true;
     }
 

@@ -9,8 +9,8 @@
 #include <rota/http/detail/expect.hpp>
 #include <rota/http/detail/host.hpp>
 #include <rota/http/detail/kept_text.hpp>
-#include <rota/http/detail/syntax.hpp>
 #include <rota/http/detail/trailer_rules.hpp>
+#include <rota/http/fields.hpp>
 #include <rota/http/percent.hpp>
 
 namespace rota::http::h2 {
@@ -40,8 +40,8 @@ bool is_of_no_target(char c) noexcept {
 /// 7.8): a list would be read as a choice.
 bool is_one_protocol(std::string_view value) noexcept {
     const std::size_t slash = std::min(value.find('/'), value.size());
-    return syntax::is_token(value.substr(0, slash)) &&
-           (slash == value.size() || syntax::is_token(value.substr(slash + 1)));
+    return fields::is_token(value.substr(0, slash)) &&
+           (slash == value.size() || fields::is_token(value.substr(slash + 1)));
 }
 
 /// Without a port that the scheme says already (RFC 3986 section 6.2.3).
@@ -158,8 +158,8 @@ void request_fields::add_pseudo(std::string_view name, std::string_view value) {
 /// In clear, too, it may be https: a gateway that has ended TLS passes on what it was asked for,
 /// and haproxy 2.6 says so of all that came by HTTP/1.1.
 void request_fields::add_scheme(std::string_view value) noexcept {
-    https_ = syntax::iequals(value, "https");
-    if (!https_ && !syntax::iequals(value, "http"))
+    https_ = fields::iequals(value, "https");
+    if (!https_ && !fields::iequals(value, "http"))
         refuse(400, "neither http nor https");
 }
 
@@ -220,7 +220,7 @@ void request_fields::finish_host() {
     } else {
         if (host_.size == 0)
             head_.fields.insert(head_.fields.begin(), {keep("host"), authority_});
-        else if (!syntax::iequals(shortest(host_), shortest(authority_)))
+        else if (!fields::iequals(shortest(host_), shortest(authority_)))
             refuse(400, "Host is not what :authority says");
         head_.host = authority_;
     }
@@ -279,7 +279,7 @@ void request_fields::show_upgrade() {
     head_.fields.push_back({name, protocol_});
     head_.base = text_.data();
     std::erase_if(head_.fields, [this](const auto& field) {
-        return syntax::iequals(head_.text(field.name), "sec-websocket-key");
+        return fields::iequals(head_.text(field.name), "sec-websocket-key");
     });
     keep_field("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
 }

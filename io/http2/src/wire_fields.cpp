@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include <rota/http/date.hpp>
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 #include <rota/http/status.hpp>
 
 namespace rota::http::h2 {
@@ -13,14 +13,14 @@ namespace {
 
 /// Of what takes a connection over: the part that HTTP/2 does by itself.
 bool is_handshake(std::string_view name) noexcept {
-    return syntax::iequals(name, "upgrade") || syntax::iequals(name, "sec-websocket-accept");
+    return fields::iequals(name, "upgrade") || fields::iequals(name, "sec-websocket-accept");
 }
 
 bool is_of_connection(std::string_view name) noexcept {
     static constexpr std::array<std::string_view, 6> names{
         "connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"};
     return std::any_of(names.begin(), names.end(),
-                       [name](std::string_view other) { return syntax::iequals(name, other); });
+                       [name](std::string_view other) { return fields::iequals(name, other); });
 }
 
 } // namespace

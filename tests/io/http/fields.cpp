@@ -51,6 +51,13 @@ TEST_CASE("quoted strings come there and back") {
     CHECK_THROWS_AS(fields::quoted("a\r\nb"), std::invalid_argument);
 }
 
+TEST_CASE("a field that is no list has a value if it has come once") {
+    const some_fields all({{"Origin", "a"}, {"via", "b"}, {"VIA", "c"}});
+    CHECK(single_value(all.list(), "origin") == "a");
+    CHECK_FALSE(single_value(all.list(), "Via"));
+    CHECK_FALSE(single_value(all.list(), "Host"));
+}
+
 TEST_CASE("a list is one however many fields it is spread over") {
     const some_fields all(
         {{"Connection", "close, X-Mine"}, {"via", "a"}, {"CONNECTION", "Upgrade"}});

@@ -1,4 +1,5 @@
 #include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 #include <string>
 #include <string_view>
@@ -24,33 +25,33 @@ TEST_CASE("every byte at every place is seen by the search for control character
                 for (const char around : {'a', '\x80', '\xff', ' ', '\t', '\x21'}) {
                     std::string text(size, around);
                     text[at] = static_cast<char>(byte);
-                    REQUIRE(syntax::has_control(text) == has_control_slowly(text));
+                    REQUIRE(fields::has_control(text) == has_control_slowly(text));
                 }
             }
         }
     }
-    CHECK_FALSE(syntax::has_control(""));
+    CHECK_FALSE(fields::has_control(""));
 }
 
 TEST_CASE("tokens, lists, case and white space") {
-    CHECK(syntax::is_token("!#$%&'*+-.^_`|~09azAZ"));
+    CHECK(fields::is_token("!#$%&'*+-.^_`|~09azAZ"));
     for (std::string_view text : {"", "a b", "a:", "a\t", "\"a\"", "a/b", "(a)", "\x80"}) {
-        CHECK_FALSE(syntax::is_token(text));
+        CHECK_FALSE(fields::is_token(text));
     }
-    CHECK(syntax::iequals("Content-LENGTH", "content-length"));
-    CHECK_FALSE(syntax::iequals("a", "ab"));
-    CHECK_FALSE(syntax::iequals("@", "`")); // differ in the bit that letters' cases differ in
-    CHECK_FALSE(syntax::iequals("[", "{"));
-    CHECK(syntax::trim(" \t a b\t ") == "a b");
-    CHECK(syntax::trim(" \t").empty());
+    CHECK(fields::iequals("Content-LENGTH", "content-length"));
+    CHECK_FALSE(fields::iequals("a", "ab"));
+    CHECK_FALSE(fields::iequals("@", "`")); // differ in the bit that letters' cases differ in
+    CHECK_FALSE(fields::iequals("[", "{"));
+    CHECK(fields::trim(" \t a b\t ") == "a b");
+    CHECK(fields::trim(" \t").empty());
     CHECK(syntax::hex_value('f') == 15);
     CHECK(syntax::hex_value('A') == 10);
     CHECK(syntax::hex_value('g') == -1);
     std::string_view list = " a ,, b,c";
-    CHECK(syntax::next_list_item(list) == "a");
-    CHECK(syntax::next_list_item(list).empty());
-    CHECK(syntax::next_list_item(list) == "b");
-    CHECK(syntax::next_list_item(list) == "c");
+    CHECK(fields::next_list_item(list) == "a");
+    CHECK(fields::next_list_item(list).empty());
+    CHECK(fields::next_list_item(list) == "b");
+    CHECK(fields::next_list_item(list) == "c");
     CHECK(list.empty());
 }
 

@@ -93,6 +93,10 @@ inline constexpr auto token_chars = make_class("!#$%&'*+-.^_`|~");
 /// is spread over: list_has(r.headers(), "Connection", "close").
 [[nodiscard]] bool list_has(header_list among, std::string_view name,
                             std::string_view element) noexcept;
+/// Returns the value of a field that is no list, if it has come once; nothing if there is none, or
+/// several.
+[[nodiscard]] std::optional<std::string_view> single_value(header_list among,
+                                                           std::string_view name) noexcept;
 /// Returns the values of all fields of that name as one list, in their order; nothing if there is
 /// none.
 [[nodiscard]] std::optional<std::string> joined(header_list among, std::string_view name);

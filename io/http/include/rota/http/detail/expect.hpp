@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include <rota/http/detail/syntax.hpp>
+#include <rota/http/fields.hpp>
 
 namespace rota::http {
 
@@ -10,10 +10,10 @@ namespace rota::http {
 /// 5.6.1.2). Returns false if an expectation is among them that is not known here: that is a 417.
 [[nodiscard]] constexpr bool read_expect(std::string_view value, bool& expects_continue) noexcept {
     while (!value.empty()) {
-        const std::string_view expectation = syntax::next_list_item(value);
+        const std::string_view expectation = fields::next_list_item(value);
         if (expectation.empty())
             continue;
-        if (!syntax::iequals(expectation, "100-continue"))
+        if (!fields::iequals(expectation, "100-continue"))
             return false;
         expects_continue = true;
     }

@@ -10,13 +10,6 @@
 
 namespace rota::http::syntax {
 
-using fields::has_control;
-using fields::iequals;
-using fields::is_token;
-using fields::is_token_char;
-using fields::next_list_item;
-using fields::trim;
-
 namespace detail {
 using fields::detail::make_class;
 // RFC 3986: unreserved and sub-delims, the characters of a registered name but for
