@@ -47,6 +47,24 @@ task<void> room(output& out, std::chrono::steady_clock::time_point until,
         throw_failure(out);
 }
 
+/// Queues what `queue` does, with a deadline once there is room, else before it waits for that.
+template <class Queue>
+task<void> queue_whole(output* out, Queue queue, deadline until) {
+    const std::stop_token stop = co_await current_stop_token;
+    if (stop.stop_requested())
+        throw operation_cancelled();
+    const auto where = std::source_location::current();
+    if (until)
+        co_await room(*out, *until, where);
+    if (!queue(*out))
+        throw_failure(*out);
+    if (until)
+        co_return;
+    co_await out->below_high_water(where);
+    if (out->error() != 0)
+        throw_failure(*out);
+}
+
 void check_alive(const connection_core& core, const char* what) {
     if (core.dead())
         throw std::system_error(ECONNABORTED, std::system_category(), what);
@@ -134,37 +152,21 @@ task<void> connection::write(std::string_view bytes, deadline until) {
 }
 
 task<void> connection::write_owned(std::string bytes, deadline until) {
-    const std::stop_token stop = co_await current_stop_token;
-    if (stop.stop_requested())
-        throw operation_cancelled();
-    const auto where = std::source_location::current();
-    output& out = core_->out();
-    if (until)
-        co_await room(out, *until, where);
-    if (!out.queue_owned(std::move(bytes)))
-        throw_failure(out);
-    if (until)
-        co_return;
-    co_await out.below_high_water(where);
-    if (out.error() != 0)
-        throw_failure(out);
+    return queue_whole(
+        &core_->out(),
+        [bytes = std::move(bytes)](output& out) mutable {
+            return out.queue_owned(std::move(bytes));
+        },
+        until);
 }
 
 task<void> connection::write_shared(shared_bytes bytes, deadline until) {
-    const std::stop_token stop = co_await current_stop_token;
-    if (stop.stop_requested())
-        throw operation_cancelled();
-    const auto where = std::source_location::current();
-    output& out = core_->out();
-    if (until)
-        co_await room(out, *until, where);
-    if (!out.queue_shared({}, std::move(bytes), true))
-        throw_failure(out);
-    if (until)
-        co_return;
-    co_await out.below_high_water(where);
-    if (out.error() != 0)
-        throw_failure(out);
+    return queue_whole(
+        &core_->out(),
+        [bytes = std::move(bytes)](output& out) mutable {
+            return out.queue_shared({}, std::move(bytes), true);
+        },
+        until);
 }
 
 task<void> connection::write_file(file_slice part, deadline until) {
