@@ -49,6 +49,33 @@ std::string_view kept_of(std::string_view lease) {
     return lease.substr(std::min(lease.size(), lease_job_digits));
 }
 
+using text_value = std::optional<std::string_view>;
+
+/// Rows, as the columns that a statement is given: arrays of numbers, then of texts.
+template <std::size_t Numbers, std::size_t Texts>
+class column_rows {
+public:
+    void add(const std::array<std::int64_t, Numbers>& numbers,
+             const std::array<text_value, Texts>& texts) {
+        for (std::size_t i = 0; i < Numbers; ++i)
+            numbers_[i].push_back(numbers[i]);
+        for (std::size_t i = 0; i < Texts; ++i)
+            texts_[i].push_back(texts[i]);
+    }
+    [[nodiscard]] postgres_values values() const {
+        postgres_values made;
+        for (const auto& column : numbers_)
+            made.add(column);
+        for (const auto& column : texts_)
+            made.add_bytes(column);
+        return made;
+    }
+
+private:
+    std::array<std::vector<std::int64_t>, Numbers> numbers_;
+    std::array<std::vector<text_value>, Texts> texts_;
+};
+
 } // namespace
 
 std::string digest_of(std::string_view key) {
@@ -229,47 +256,26 @@ void postgres_table::write_inserted(postgres_connection& to) {
     std::ranges::sort(jobs, {}, [](const inserted& job) {
         return std::pair<std::string_view, std::uint64_t>(job.digest, job.row.queue);
     });
-    std::array<std::vector<std::int64_t>, 7> numbers;
-    std::array<std::vector<std::optional<std::string_view>>, 3> texts;
+    column_rows<7, 3> rows;
     for (const inserted& job : jobs) {
-        std::size_t column = 0;
-        for (const std::int64_t value :
-             {static_cast<std::int64_t>(job.row.queue), static_cast<std::int64_t>(job.row.id),
-              static_cast<std::int64_t>(job.row.state), std::int64_t{job.row.rank},
-              std::int64_t{job.row.duplicates}, job.row.added_at, job.row.due})
-            numbers[column++].push_back(value);
-        texts[0].emplace_back(job.digest);
-        texts[1].emplace_back(job.texts.key);
-        texts[2].emplace_back(job.texts.payload);
+        rows.add({static_cast<std::int64_t>(job.row.queue), static_cast<std::int64_t>(job.row.id),
+                  static_cast<std::int64_t>(job.row.state), std::int64_t{job.row.rank},
+                  std::int64_t{job.row.duplicates}, job.row.added_at, job.row.due},
+                 {job.digest, job.texts.key, job.texts.payload});
     }
-    postgres_values values;
-    for (const auto& column : numbers)
-        values.add(column);
-    for (const auto& column : texts)
-        values.add_bytes(column);
-    to.send(sql::insert_jobs.name, values);
+    to.send(sql::insert_jobs.name, rows.values());
 }
 
 void postgres_table::write_changed(postgres_connection& to) {
-    std::array<std::vector<std::int64_t>, 8> numbers;
-    std::array<std::vector<std::optional<std::string_view>>, 2> texts;
+    column_rows<8, 2> rows;
     for (const auto& [at, what] : changed_) {
         const job_row job = *rows_.find(at.first, at.second);
-        std::size_t column = 0;
-        for (const std::int64_t value :
-             {static_cast<std::int64_t>(job.id), static_cast<std::int64_t>(job.state),
-              std::int64_t{job.attempts}, job.since, job.due, job.queued_ms, job.in_progress_ms,
-              static_cast<std::int64_t>(job.cause)})
-            numbers[column++].push_back(value);
-        texts[0].push_back(what.lease.transform(kept_of));
-        texts[1].push_back(what.error);
+        rows.add({static_cast<std::int64_t>(job.id), static_cast<std::int64_t>(job.state),
+                  std::int64_t{job.attempts}, job.since, job.due, job.queued_ms, job.in_progress_ms,
+                  static_cast<std::int64_t>(job.cause)},
+                 {what.lease.transform(kept_of), what.error});
     }
-    postgres_values values;
-    for (const auto& column : numbers)
-        values.add(column);
-    for (const auto& column : texts)
-        values.add_bytes(column);
-    to.send(sql::update_jobs.name, values);
+    to.send(sql::update_jobs.name, rows.values());
 }
 
 /// In the order of digests. A job that is gone meanwhile, or dead, needs none.
