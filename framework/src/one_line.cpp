@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include <rota/detail/hex.hpp>
+
 namespace rota::detail {
 namespace {
 
@@ -15,13 +17,11 @@ bool is_one_line(std::string_view text) noexcept { return std::ranges::none_of(t
 std::string one_line(std::string text) {
     if (is_one_line(text))
         return text;
-    constexpr std::string_view digits = "0123456789abcdef";
     std::string line;
     line.reserve(text.size() + 3);
     for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
         if (is_control(c))
-            line.append("\\x").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
+            append_hex(line.append("\\x"), static_cast<unsigned char>(c));
         else
             line += c;
     }

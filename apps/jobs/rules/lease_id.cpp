@@ -1,5 +1,6 @@
 #include "lease_id.hpp"
 
+#include <array>
 #include <charconv>
 
 #include <rota/check.hpp>
@@ -8,9 +9,11 @@ namespace jobs {
 
 std::string lease_id_of(std::uint64_t job, std::string_view random) {
     ROTA_CHECK(job >> 4 * lease_job_digits == 0, "a job's id fits into that of a lease");
-    std::string id(lease_job_digits, '0');
-    for (std::size_t i = lease_job_digits; i-- > 0; job >>= 4)
-        id[i] = "0123456789abcdef"[job & 15];
+    std::array<char, 16> digits{};
+    const char* const end = std::to_chars(digits.begin(), digits.end(), job, 16).ptr;
+    const auto size = static_cast<std::size_t>(end - digits.data());
+    std::string id(lease_job_digits - size, '0');
+    id.append(digits.data(), size);
     id += random.substr(0, lease_secret_digits);
     return id;
 }

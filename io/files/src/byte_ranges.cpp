@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <rota/detail/hex.hpp>
 #include <rota/http/body.hpp>
 #include <rota/task.hpp>
 #include <sys/random.h>
@@ -23,12 +24,9 @@ struct content {
 std::string make_boundary() {
     std::array<unsigned char, 16> chance{};
     [[maybe_unused]] const ssize_t got = ::getrandom(chance.data(), chance.size(), 0);
-    constexpr std::string_view digits = "0123456789abcdef";
     std::string boundary;
-    for (const unsigned char byte : chance) {
-        boundary += digits[byte >> 4U];
-        boundary += digits[byte & 15U];
-    }
+    for (const unsigned char byte : chance)
+        rota::detail::append_hex(boundary, byte);
     return boundary;
 }
 

@@ -1,7 +1,9 @@
 #include "site.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <climits>
 #include <ctime>
@@ -87,13 +89,8 @@ bool matches(std::string_view pattern, std::string_view text) noexcept {
 }
 
 std::string in_hex(std::uint64_t value) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    do {
-        text.insert(text.begin(), digits[value & 15U]);
-        value >>= 4U;
-    } while (value != 0);
-    return text;
+    std::array<char, 16> digits{};
+    return {digits.data(), std::to_chars(digits.begin(), digits.end(), value, 16).ptr};
 }
 
 /// Differs wherever the bytes may, of settled facts: a change of them is one of the time of the

@@ -7,18 +7,14 @@
 #include <optional>
 #include <string_view>
 
+#include <rota/detail/hex.hpp>
 #include <rota/http/forwarded.hpp>
 #include <rota/http/request.hpp>
 
 namespace rota::http {
 namespace {
 
-constexpr std::string_view digits = "0123456789abcdef";
 constexpr std::string_view cut_off = "...";
-
-void append_hex(std::string& to, std::string_view prefix, unsigned char byte) {
-    to.append(prefix).append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
-}
 
 // --- combined ---
 
@@ -31,7 +27,7 @@ void append_plain(std::string& to, std::string_view text, std::size_t bytes_max,
     for (const char c : text.substr(0, bytes_max)) {
         const auto byte = static_cast<unsigned char>(c);
         if (byte < 0x20 || byte >= 0x7f || (!quoted && c == ' '))
-            append_hex(to, "\\x", byte);
+            rota::detail::append_hex(to.append("\\x"), byte);
         else if (c == '"' || c == '\\')
             to.append(1, '\\').append(1, c);
         else
@@ -143,8 +139,8 @@ void append_character(std::string& to, std::string_view character) {
         to += character;
         return;
     }
-    append_hex(to, "\\u", static_cast<unsigned char>(code >> 8U));
-    append_hex(to, "", static_cast<unsigned char>(code & 0xffU));
+    rota::detail::append_hex(to.append("\\u"), static_cast<unsigned char>(code >> 8U));
+    rota::detail::append_hex(to, static_cast<unsigned char>(code & 0xffU));
 }
 
 /// A text of JSON (RFC 8259). Bytes that are no UTF-8 are as the characters of Latin-1.
@@ -160,12 +156,12 @@ void append_text(std::string& to, std::string_view text, std::size_t bytes_max) 
             if (size > 0)
                 append_character(to, all.substr(i, size));
             else
-                append_hex(to, "\\u00", byte);
+                rota::detail::append_hex(to.append("\\u00"), byte);
             i += size > 0 ? size : 1;
             continue;
         }
         if (byte < 0x20 || byte == 0x7f)
-            append_hex(to, "\\u00", byte);
+            rota::detail::append_hex(to.append("\\u00"), byte);
         else if (byte == '"' || byte == '\\')
             to.append(1, '\\').append(1, all[i]);
         else

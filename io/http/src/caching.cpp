@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include <rota/detail/hex.hpp>
 #include <rota/http/conditional.hpp>
 #include <rota/http/date.hpp>
 #include <rota/http/headers.hpp>
@@ -27,9 +28,8 @@ std::uint64_t hash_of(std::string_view content, std::uint64_t hash) noexcept {
 }
 
 void append_hex(std::string& to, std::uint64_t bits) {
-    constexpr std::string_view hex = "0123456789abcdef";
     for (int shift = 60; shift >= 0; shift -= 4)
-        to += hex[bits >> shift & 15];
+        to += rota::detail::hex_digit(static_cast<unsigned>(bits >> shift & 15));
 }
 
 response::representation representation_of(const response& whole) {

@@ -4,8 +4,9 @@
 
 namespace rota::http {
 
-/// 0 if they are the same. Takes as long as `given` is, whatever is found: how far a guess is right
-/// is not to be timed.
+/// As rota/crypto/secret.hpp has it for programs with OpenSSL, which this room does not see. 0 if
+/// they are the same. Takes as long as `given` is, whatever is found: how far a guess is right is
+/// not to be timed.
 [[nodiscard]] inline unsigned difference(std::string_view secret, std::string_view given) noexcept {
     auto differs = static_cast<unsigned>(secret.size() != given.size());
     std::size_t at = 0;

@@ -3,10 +3,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include <sys/random.h>
 #include <unistd.h>
+
+#include <rota/detail/hex.hpp>
 
 namespace rota::http {
 namespace {
@@ -38,7 +39,6 @@ private:
 } // namespace
 
 void fill_random_hex(std::span<char> to) noexcept {
-    constexpr std::string_view digits = "0123456789abcdef";
     static thread_local generator from;
     bool zero = true;
     while (zero && !to.empty()) {
@@ -46,7 +46,7 @@ void fill_random_hex(std::span<char> to) noexcept {
             std::uint64_t bits = from.next();
             for (std::size_t end = i + 16; i < to.size() && i < end; ++i) {
                 zero &= (bits & 15) == 0;
-                to[i] = digits[bits & 15];
+                to[i] = rota::detail::hex_digit(static_cast<unsigned>(bits & 15));
                 bits >>= 4;
             }
         }

@@ -19,6 +19,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <rota/detail/hex.hpp>
 #include <rota/io/detail/log.hpp>
 
 #include "host_name.hpp"
@@ -143,13 +144,10 @@ general_names_ptr general_names_of(const X509& certificate) {
 }
 
 std::string hex_of(const unsigned char* bytes, std::size_t size) {
-    constexpr std::string_view digits = "0123456789abcdef";
     std::string text;
     text.reserve(2 * size);
-    for (std::size_t i = 0; i < size; ++i) {
-        text += digits[bytes[i] >> 4];
-        text += digits[bytes[i] & 15];
-    }
+    for (std::size_t i = 0; i < size; ++i)
+        rota::detail::append_hex(text, bytes[i]);
     return text;
 }
 
