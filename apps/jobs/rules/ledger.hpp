@@ -81,6 +81,12 @@ public:
 
 private:
     [[nodiscard]] queue_row* find_queue(const std::string& name);
+    struct found_job {
+        queue_row* queue;
+        job_row job;
+    };
+    [[nodiscard]] std::optional<found_job> find_now(const std::string& queue, std::uint64_t id,
+                                                    time_ms now);
     [[nodiscard]] queue_row* open_queue(const std::string& name);
     bool forget_unused_queue();
     void forget(std::uint64_t number);

@@ -95,13 +95,17 @@ job_list ledger::list(const std::string& queue, const list_request& what, time_m
     return result;
 }
 
-std::optional<job_info> ledger::find(const std::string& queue, std::uint64_t id, time_ms now) {
+std::optional<ledger::found_job> ledger::find_now(const std::string& queue, std::uint64_t id,
+                                                  time_ms now) {
     pass_time(now);
-    const queue_row* const row = find_queue(queue);
+    queue_row* const row = find_queue(queue);
     const std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
-    if (!job)
-        return std::nullopt;
-    return info_of(*job, now);
+    return job ? std::optional(found_job{row, *job}) : std::nullopt;
+}
+
+std::optional<job_info> ledger::find(const std::string& queue, std::uint64_t id, time_ms now) {
+    const std::optional<found_job> found = find_now(queue, id, now);
+    return found ? std::optional(info_of(found->job, now)) : std::nullopt;
 }
 
 job_list ledger::find_key(const std::string& queue, const std::string& key, std::size_t limit,
@@ -125,13 +129,10 @@ job_list ledger::find_key(const std::string& queue, const std::string& key, std:
 }
 
 bool ledger::remove(const std::string& queue, std::uint64_t id, time_ms now) {
-    pass_time(now);
-    queue_row* const row = find_queue(queue);
-    const std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
-    if (!job)
-        return false;
-    erase(*row, *job, now);
-    return true;
+    const std::optional<found_job> found = find_now(queue, id, now);
+    if (found)
+        erase(*found->queue, found->job, now);
+    return found.has_value();
 }
 
 void ledger::erase(queue_row& queue, job_row job, time_ms now) {
@@ -213,12 +214,10 @@ std::size_t ledger::purge_some(queue_row& queue, purge_progress& at, std::size_t
 }
 
 revive_result ledger::retry_dead(const std::string& queue, std::uint64_t id, time_ms now) {
-    pass_time(now);
-    queue_row* const row = find_queue(queue);
-    const std::optional<job_row> job = row == nullptr ? std::nullopt : rows_.find(row->number, id);
-    if (!job || job->state != job_state::dead)
+    const std::optional<found_job> found = find_now(queue, id, now);
+    if (!found || found->job.state != job_state::dead)
         return {revive_outcome::unknown};
-    return revive(*row, *job, now);
+    return revive(*found->queue, found->job, now);
 }
 
 revive_result ledger::revive(queue_row& queue, job_row job, time_ms now) {
