@@ -72,7 +72,7 @@ frame_watch::frame_watch(const http2_limits& limits, std::size_t header_bytes_ma
                          const stream_states& streams) noexcept
     : limits_(limits), header_bytes_max_(header_bytes_max), streams_(streams),
       resets_(limits.resets_burst, limits.resets_per_s),
-      idle_frames_(limits.idle_frames_burst, limits.idle_frames_per_s) {}
+      useless_frames_(limits.idle_frames_burst, limits.idle_frames_per_s) {}
 
 void frame_watch::sent(std::size_t bytes, bool cut) noexcept {
     const bool drips = cut && bytes < window_min;
@@ -369,7 +369,7 @@ std::optional<fault> frame_watch::on_answer_to_ours(time_point now) noexcept {
 }
 
 std::optional<fault> frame_watch::idle_frame(time_point now, std::uint32_t cost) noexcept {
-    if (idle_frames_.add(cost, now))
+    if (useless_frames_.add(cost, now))
         return std::nullopt;
     return too_many_frames;
 }

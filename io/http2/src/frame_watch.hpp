@@ -141,7 +141,7 @@ private:
     // Streams that PRIORITY_UPDATE has named before they began.
     std::vector<std::uint32_t> prioritized_;
     flood_meter resets_;
-    flood_meter idle_frames_;
+    flood_meter useless_frames_;
     std::uint64_t earned_bytes_ = 0;
     std::uint64_t late_bytes_ = 0; // that may have been under way to streams that are given up
     std::uint64_t header_sections_ = 0;
