@@ -91,11 +91,11 @@ task<void> produce_while_known(std::shared_ptr<const guard> by, request* req,
     co_await with_task_group(std::move(body));
 }
 
-task<response> pass_or_refuse(const std::shared_ptr<const guard>& by, const error_page& page,
-                              request& req, next proceed) {
+task<response> pass_or_refuse(const std::shared_ptr<const guard>& by, bool has_tokens,
+                              const error_page& page, request& req, next proceed) {
     if (const std::optional<guard::refusal> refused = by->check(req))
         return ready_task(guard::answer(*refused, page));
-    if (!by->has_tokens())
+    if (!has_tokens)
         return proceed(req);
     return then(proceed(req), [by, req = &req](response& answer) {
         if (!answer.streamed())
@@ -187,7 +187,7 @@ response guard::answer(const refusal& why, const error_page& page) {
 
 middleware guard::around(std::shared_ptr<const guard> self, error_page page) {
     return [self = std::move(self), page = std::move(page)](request& req, next proceed) {
-        return pass_or_refuse(self, page, req, proceed);
+        return pass_or_refuse(self, self->options_.tokens != nullptr, page, req, proceed);
     };
 }
 

@@ -130,7 +130,6 @@ io::shared_bytes websocket::binary_frame(std::string_view data) {
 std::string_view websocket::subprotocol() const noexcept {
     return conversation_->terms().subprotocol;
 }
-bool websocket::is_compressed() const noexcept { return conversation_->terms().deflate; }
 bool websocket::is_closing() const noexcept { return conversation_->is_closing(); }
 std::uint16_t websocket::close_code() const noexcept { return conversation_->close_code(); }
 std::string_view websocket::close_reason() const noexcept { return conversation_->close_reason(); }

@@ -57,7 +57,6 @@ public:
     /// Throws std::invalid_argument if an allowed host is not a host, or the realm cannot be sent.
     explicit guard(guard_options options);
 
-    [[nodiscard]] bool has_tokens() const noexcept { return options_.tokens != nullptr; }
     /// Returns what to answer instead, if anything.
     [[nodiscard]] std::optional<refusal> check(const request& req) const;
     /// Does the same without the tokens: for what a browser needs before it has one.

@@ -112,8 +112,6 @@ public:
 
     /// Returns what was chosen of those that the client speaks; empty if none.
     [[nodiscard]] std::string_view subprotocol() const noexcept;
-    /// Returns whether messages may be compressed (permessage-deflate).
-    [[nodiscard]] bool is_compressed() const noexcept;
     /// Returns whether a close frame was sent or has come, or the client has gone.
     [[nodiscard]] bool is_closing() const noexcept;
     /// Returns how it has ended: the code of the client's close frame, or of the server's if that
