@@ -16,7 +16,7 @@ namespace {
 
 using keys = std::vector<std::string>;
 
-keys keys_of(const std::vector<taken_job>& jobs) {
+keys taken_keys(const std::vector<taken_job>& jobs) {
     keys result;
     for (const taken_job& job : jobs)
         result.push_back(job.key);
@@ -54,8 +54,8 @@ TEST_CASE("jobs are taken by priority, and within one first come first served") 
     for (int i = 0; i < 6; ++i)
         d.add(std::to_string(i), 0, i % 3 == 0 ? 9 : i % 3);
     CHECK(d.queued() == keys{"0", "3", "2", "5", "1", "4"});
-    CHECK(keys_of(d.take(4)) == keys{"0", "3", "2", "5"});
-    CHECK(keys_of(d.take(4)) == keys{"1", "4"});
+    CHECK(taken_keys(d.take(4)) == keys{"0", "3", "2", "5"});
+    CHECK(taken_keys(d.take(4)) == keys{"1", "4"});
     CHECK(d.take(4).empty());
 }
 
@@ -65,9 +65,9 @@ TEST_CASE("consumers of one call are served in their order") {
         d.add(key);
     const auto got = d.wait(d.store().take(d.queue, {{2, 0}, {1, 0}, {5, 0}, {1, 0}}, d.now));
     REQUIRE(got.size() == 4);
-    CHECK(keys_of(got[0]) == keys{"1", "2"});
-    CHECK(keys_of(got[1]) == keys{"3"});
-    CHECK(keys_of(got[2]) == keys{"4"});
+    CHECK(taken_keys(got[0]) == keys{"1", "2"});
+    CHECK(taken_keys(got[1]) == keys{"3"});
+    CHECK(taken_keys(got[2]) == keys{"4"});
     CHECK(got[3].empty());
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("what is given back has its old place and one attempt more") {
     CHECK(d.retry(jobs[1].lease_id).retried == 1);
     CHECK(d.retry(jobs[0].lease_id).retried == 1);
     const std::vector<taken_job> again = d.take(3);
-    CHECK(keys_of(again) == keys{"1", "2", "3"});
+    CHECK(taken_keys(again) == keys{"1", "2", "3"});
     CHECK(again[0].attempt == 2);
     CHECK(again[2].attempt == 1);
     CHECK(again[0].lease_id != jobs[0].lease_id);
@@ -144,12 +144,12 @@ TEST_CASE("delayed jobs are not taken before their time") {
     d.add("soon");
     CHECK(d.add("late").state == job_state::delayed);
     CHECK(d.counts().delayed == 1);
-    CHECK(keys_of(d.take(5)) == keys{"soon"});
+    CHECK(taken_keys(d.take(5)) == keys{"soon"});
     CHECK(d.wait(d.store().pass_time(d.now)) == d.now + 501);
     d.now += 500;
     CHECK(d.take(5).empty());
     d.now += 1;
-    CHECK(keys_of(d.take(5)) == keys{"late"});
+    CHECK(taken_keys(d.take(5)) == keys{"late"});
 }
 
 TEST_CASE("a retry may be delayed, and say why") {
@@ -201,7 +201,7 @@ TEST_CASE("jobs that reached nobody go back") {
     d.store().put_back(d.queue, {jobs[0].lease_id}, false, d.now);
     d.store().put_back(d.queue, {jobs[1].lease_id, "nonsense"}, true, d.now);
     const auto again = d.take(2);
-    REQUIRE(keys_of(again) == keys{"1", "2"});
+    REQUIRE(taken_keys(again) == keys{"1", "2"});
     CHECK(again[0].attempt == 1);
     CHECK(again[1].attempt == 2);
 }
@@ -213,7 +213,7 @@ TEST_CASE("a queue that is paused gives none") {
     CHECK(d.take().empty());
     CHECK(d.add("2").outcome == add_outcome::added);
     CHECK(d.wait(d.store().pause(d.queue, false, d.now)));
-    CHECK(keys_of(d.take(5)) == keys{"1", "2"});
+    CHECK(taken_keys(d.take(5)) == keys{"1", "2"});
 }
 
 TEST_CASE("a full queue takes no more, and a queue's payloads are bounded") {
@@ -302,8 +302,8 @@ TEST_CASE("what is given to one consumer at once is bounded") {
     store_driver d(each_kind(), {.take_bytes_max = 10});
     for (const char* key : {"aaa", "bbb", "ccc"})
         d.add(key); // payloads of five bytes
-    CHECK(keys_of(d.take(3)) == keys{"aaa", "bbb"});
-    CHECK(keys_of(d.take(3)) == keys{"ccc"});
+    CHECK(taken_keys(d.take(3)) == keys{"aaa", "bbb"});
+    CHECK(taken_keys(d.take(3)) == keys{"ccc"});
 }
 
 TEST_CASE("changes are told in their order") {
