@@ -19,11 +19,11 @@
 #include <rota/task.hpp>
 
 #include "event_log.hpp"
-#include "job_times.hpp"
+#include "jobs/rules/time_of_day.hpp"
+#include "jobs/watch/job_times.hpp"
+#include "jobs/watch/store_watch.hpp"
 #include "store.hpp"
-#include "store_watch.hpp"
 #include "taker_line.hpp"
-#include "time_of_day.hpp"
 
 namespace jobs {
 

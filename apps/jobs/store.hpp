@@ -14,9 +14,9 @@
 #include <rota/task.hpp>
 
 #include "job_types.hpp"
+#include "jobs/rules/unreturned.hpp"
+#include "jobs/watch/store_health.hpp"
 #include "store_error.hpp"
-#include "store_health.hpp"
-#include "unreturned.hpp"
 
 namespace jobs {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "store_health.hpp"
+#include "jobs/watch/store_health.hpp"
 
 namespace jobs {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "jobs/job_types.hpp"
-#include "jobs/store_health.hpp"
+#include "jobs/watch/store_health.hpp"
 
 namespace jobs {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "jobs/store_health.hpp"
+#include "jobs/watch/store_health.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;

@@ -1,4 +1,4 @@
-#include "jobs/shared_round.hpp"
+#include "jobs/watch/shared_round.hpp"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "jobs/store_watch.hpp"
+#include "jobs/watch/store_watch.hpp"
 
 #include <chrono>
 #include <string>

@@ -9,7 +9,7 @@
 
 #include <rota/auto_event.hpp>
 
-#include "job_types.hpp"
+#include "jobs/job_types.hpp"
 
 namespace jobs {
 

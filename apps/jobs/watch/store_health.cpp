@@ -5,7 +5,7 @@
 
 #include <rota/io/detail/log.hpp>
 
-#include "store.hpp"
+#include "jobs/store.hpp"
 
 namespace jobs {
 namespace {

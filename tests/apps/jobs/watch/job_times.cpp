@@ -1,4 +1,4 @@
-#include "jobs/job_times.hpp"
+#include "jobs/watch/job_times.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

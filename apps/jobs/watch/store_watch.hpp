@@ -7,9 +7,9 @@
 
 #include <rota/task.hpp>
 
+#include "jobs/rules/time_of_day.hpp"
+#include "jobs/store.hpp"
 #include "shared_round.hpp"
-#include "store.hpp"
-#include "time_of_day.hpp"
 
 namespace jobs {
 

@@ -1,4 +1,4 @@
-#include "jobs/store_health.hpp"
+#include "jobs/watch/store_health.hpp"
 
 #include <algorithm>
 #include <chrono>

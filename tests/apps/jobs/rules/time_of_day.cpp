@@ -1,4 +1,4 @@
-#include "jobs/time_of_day.hpp"
+#include "jobs/rules/time_of_day.hpp"
 
 #include <chrono>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "job_types.hpp"
+#include "jobs/job_types.hpp"
 
 namespace jobs {
 

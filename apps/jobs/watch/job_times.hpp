@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "job_types.hpp"
+#include "jobs/job_types.hpp"
 
 namespace jobs {
 

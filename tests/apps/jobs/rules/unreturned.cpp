@@ -1,4 +1,4 @@
-#include "jobs/unreturned.hpp"
+#include "jobs/rules/unreturned.hpp"
 
 #include <optional>
 #include <string>
