@@ -6,8 +6,8 @@
 #include <optional>
 
 #include <rota/io/detail/failure.hpp>
-#include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
+#include <rota/io/log.hpp>
 
 #include "logging.hpp"
 #include "process.hpp"

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <rota/sleep.hpp>
 
 namespace rota_http {

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/headers.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 #include "codings.hpp"
 #include "console.hpp"

@@ -8,7 +8,7 @@
 #include <rota/errors.hpp>
 #include <rota/http/detail/request_access.hpp>
 #include <rota/http/headers.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <rota/sleep.hpp>
 
 namespace rota_http {

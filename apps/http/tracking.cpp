@@ -7,7 +7,7 @@
 
 #include <rota/http/request_id.hpp>
 #include <rota/http/tracing.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 namespace rota_http {
 namespace {

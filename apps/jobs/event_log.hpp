@@ -8,8 +8,8 @@
 #include <source_location>
 #include <vector>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 #include "job_types.hpp"
 

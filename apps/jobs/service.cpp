@@ -5,10 +5,10 @@
 #include <new>
 #include <optional>
 
-#include <rota/detail/sleep_awaiter.hpp>
 #include <rota/errors.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
+#include <rota/sleep_awaiter.hpp>
 #include <rota/task_group.hpp>
 #include <rota/when_all.hpp>
 #include <rota/with_timeout.hpp>

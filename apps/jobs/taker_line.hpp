@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 #include "store.hpp"
 

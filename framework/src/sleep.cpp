@@ -1,7 +1,7 @@
 #include <rota/sleep.hpp>
 
-#include <rota/detail/sleep_awaiter.hpp>
 #include <rota/routine.hpp>
+#include <rota/sleep_awaiter.hpp>
 #include <rota/worker.hpp>
 
 namespace rota {

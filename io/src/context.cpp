@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 #include <rota/detail/parker.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <rota/stall_watch.hpp>
 #include <rota/time_span.hpp>
 

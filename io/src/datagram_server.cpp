@@ -14,8 +14,8 @@
 
 #include <rota/errors.hpp>
 #include <rota/event.hpp>
-#include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
+#include <rota/io/log.hpp>
 #include <rota/io/server.hpp>
 #include <rota/join.hpp>
 #include <rota/time_span.hpp>

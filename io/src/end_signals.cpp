@@ -1,6 +1,6 @@
 #include <rota/io/end_signals.hpp>
 
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include <rota/io/listener.hpp>
 
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 #include <exception>
 #include <string>

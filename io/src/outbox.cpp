@@ -11,7 +11,7 @@
 
 #include <rota/check.hpp>
 #include <rota/errors.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/task_group.hpp>
 #include <rota/with_timeout.hpp>

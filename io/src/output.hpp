@@ -10,11 +10,11 @@
 #include <rota/detail/runnable.hpp>
 #include <rota/detail/small_lock.hpp>
 #include <rota/detail/timer_wheel.hpp>
-#include <rota/detail/wait_list.hpp>
 #include <rota/io/shared_bytes.hpp>
 #include <rota/io/shared_file.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 #include "backend.hpp"
 #include "operation.hpp"

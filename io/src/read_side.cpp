@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <rota/check.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 namespace rota::io {
 namespace {

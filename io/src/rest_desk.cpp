@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 #include "access.hpp"
 #include "server_state.hpp"

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <rota/io/detail/failure.hpp>
-#include <rota/io/detail/log.hpp>
 #include <rota/io/end_signals.hpp>
+#include <rota/io/log.hpp>
 
 #include "beside_signals.hpp"
 #include "server_state.hpp"

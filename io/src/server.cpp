@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <rota/join.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/time_span.hpp>

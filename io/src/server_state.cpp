@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <rota/errors.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 namespace rota::io {
 namespace {

@@ -15,7 +15,7 @@
 #include <liburing.h>
 #include <poll.h>
 #include <rota/check.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include <rota/detail/sleep_awaiter.hpp>
+#include <rota/sleep_awaiter.hpp>
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include <rota/detail/wait_list.hpp>
+#include <rota/wait_list.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -51,7 +51,7 @@ THIRD_PARTIES = {
     "nghttp2": {"io/http2/src", "tests/io/http2"},
     "openssl": {"io/tls/src", "tests/io/tls", "tests/sim"},
     "spdlog": {"io/src", "apps", "tests/io", "tests/apps", "tests/sim", "bench"},
-    "fmt": {"io/src", "io/include/rota/io/detail", "apps", "tests", "bench"},
+    "fmt": {"io/src", "io/include/rota/io", "apps", "tests", "bench"},
     "libpq-fe.h": {"apps/jobs/postgres"},
     "sqlite3.h": {"apps/jobs/sqlite", "tests/apps/jobs/sqlite", "examples/rest"},
     "catch2": {"tests"},

@@ -10,7 +10,7 @@
 #include <variant>
 
 #include <rota/errors.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <rota/routine.hpp>
 #include <rota/sleep.hpp>
 #include <rota/when_any.hpp>

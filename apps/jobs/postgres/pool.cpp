@@ -6,10 +6,10 @@
 #include <random>
 #include <utility>
 
-#include <rota/detail/sleep_awaiter.hpp>
 #include <rota/errors.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <rota/routine.hpp>
+#include <rota/sleep_awaiter.hpp>
 #include <rota/worker.hpp>
 
 #include "schema.hpp"

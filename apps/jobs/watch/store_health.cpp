@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 #include "jobs/store.hpp"
 

@@ -3,9 +3,9 @@
 #include <new>
 #include <utility>
 
-#include <rota/detail/sleep_awaiter.hpp>
 #include <rota/errors.hpp>
 #include <rota/sleep.hpp>
+#include <rota/sleep_awaiter.hpp>
 
 namespace jobs {
 namespace {

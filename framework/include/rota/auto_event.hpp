@@ -5,8 +5,8 @@
 #include <source_location>
 #include <utility>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
 #include <rota/routine.hpp>
 #include <rota/task.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

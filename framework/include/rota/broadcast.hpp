@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <rota/check.hpp>
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

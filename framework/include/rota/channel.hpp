@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 namespace detail {

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <source_location>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

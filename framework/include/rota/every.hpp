@@ -10,10 +10,10 @@
 #include <utility>
 
 #include <rota/awaitable.hpp>
-#include <rota/detail/sleep_awaiter.hpp>
 #include <rota/errors.hpp>
 #include <rota/executor.hpp>
 #include <rota/routine.hpp>
+#include <rota/sleep_awaiter.hpp>
 #include <rota/task.hpp>
 #include <rota/worker.hpp>
 

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <source_location>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
 #include <rota/task.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

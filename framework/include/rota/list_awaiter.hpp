@@ -6,10 +6,10 @@
 #include <source_location>
 #include <stop_token>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/errors.hpp>
 #include <rota/routine.hpp>
 #include <rota/task.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

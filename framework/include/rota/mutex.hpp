@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <rota/check.hpp>
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

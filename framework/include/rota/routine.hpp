@@ -14,8 +14,8 @@
 #include <utility>
 
 #include <rota/detail/runnable.hpp>
-#include <rota/detail/wait_list.hpp>
 #include <rota/task.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

@@ -7,8 +7,8 @@
 #include <source_location>
 #include <utility>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota {
 

@@ -20,7 +20,7 @@
 #include <openssl/x509v3.h>
 
 #include <rota/detail/hex.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 #include "host_name.hpp"
 #include "staple.hpp"

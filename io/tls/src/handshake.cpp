@@ -8,7 +8,7 @@
 
 #include <rota/blocking.hpp>
 #include <rota/errors.hpp>
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 #include <rota/linked_stop.hpp>
 #include <rota/routine.hpp>
 #include <rota/worker.hpp>

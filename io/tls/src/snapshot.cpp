@@ -10,7 +10,7 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 #include "certificate.hpp"
 #include "session_end.hpp"

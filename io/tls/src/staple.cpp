@@ -16,7 +16,7 @@
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
 
-#include <rota/io/detail/log.hpp>
+#include <rota/io/log.hpp>
 
 namespace rota::io::tls {
 namespace {

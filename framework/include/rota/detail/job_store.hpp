@@ -15,8 +15,8 @@
 #include <vector>
 
 #include <rota/detail/job_order.hpp>
-#include <rota/detail/wait_list.hpp>
 #include <rota/list_awaiter.hpp>
+#include <rota/wait_list.hpp>
 #include <rota/worker.hpp>
 
 namespace rota {

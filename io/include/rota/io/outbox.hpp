@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include <rota/detail/wait_list.hpp>
 #include <rota/event.hpp>
 #include <rota/io/shared_bytes.hpp>
 #include <rota/io/stream.hpp>
 #include <rota/list_awaiter.hpp>
 #include <rota/task.hpp>
+#include <rota/wait_list.hpp>
 
 namespace rota::io {
 
