@@ -57,8 +57,7 @@ public:
 private:
     static task<task_list> list_aside(rota::runtime* workers) {
         const auto list = [workers] { return list_tasks(*workers); };
-        task_list all = co_await rota::blocking(list);
-        co_return std::move(all);
+        co_return co_await rota::blocking(list);
     }
 
     const inspected* of_;

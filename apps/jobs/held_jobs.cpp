@@ -84,9 +84,8 @@ rota::task<std::size_t> held_jobs::done() {
     std::vector<held> given = std::exchange(held_, {});
     if (acks.empty())
         co_return 0;
-    rota::task<settle_result> settling =
-        by_.backing().settle(queue_->name, std::move(acks), {}, by_.now());
-    const settle_result result = co_await std::move(settling);
+    const settle_result result =
+        co_await by_.backing().settle(queue_->name, std::move(acks), {}, by_.now());
     lose(given, result.lost);
     co_return result.acked;
 }
@@ -103,9 +102,8 @@ rota::task<void> held_jobs::failed(std::string why,
         retries.push_back({std::move(each.lease), delay_ms, reason});
     held_.clear();
     try {
-        rota::task<settle_result> settling =
-            by_.backing().settle(queue_->name, {}, std::move(retries), by_.now());
-        [[maybe_unused]] const settle_result result = co_await std::move(settling);
+        [[maybe_unused]] const settle_result result =
+            co_await by_.backing().settle(queue_->name, {}, std::move(retries), by_.now());
     } catch (const store_error&) { // the leases end by themselves
     }
 }

@@ -88,8 +88,7 @@ rota::task<value_of_work<Work>> run_work(Work* work, const std::vector<taken_job
             co_await std::move(working);
             co_return std::monostate();
         } else {
-            auto value = co_await std::move(working);
-            co_return std::move(value);
+            co_return co_await std::move(working);
         }
     }
 }

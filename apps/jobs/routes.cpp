@@ -38,8 +38,7 @@ std::string_view words_for(int status, std::string_view reason) {
 task<response> with_problems(request& req, rota::http::next proceed) {
     std::optional<response> refused;
     try {
-        response answer = co_await proceed(req);
-        co_return std::move(answer);
+        co_return co_await proceed(req);
     } catch (const problem& p) {
         refused = to_response(p);
     } catch (const store_error& e) {

@@ -149,8 +149,7 @@ rota::task<void> service::wait_until(time_ms due) {
 rota::task<void> service::end_leases() {
     for (;;) {
         try {
-            auto both = rota::when_all(end_due(), return_jobs());
-            (void)co_await std::move(both);
+            (void)co_await rota::when_all(end_due(), return_jobs());
         } catch (const std::bad_alloc&) { // to begin with: others may come to give something back
         }
         co_await rota::yield();
@@ -302,8 +301,7 @@ std::vector<job_times::seen> service::times(std::size_t limit) const {
 
 rota::task<std::vector<taken_job>> service::take_now(watched_ptr queue, take_request wanted) {
     if (!queue->line.empty()) {
-        std::vector<taken_job> jobs = co_await stand_in_line(queue, wanted, false);
-        co_return std::move(jobs);
+        co_return co_await stand_in_line(queue, wanted, false);
     }
     std::vector<take_request> all(1, wanted);
     std::vector<std::vector<taken_job>> got =

@@ -110,8 +110,7 @@ private:
 
 template <class Call>
 rota::task<typename Call::result> store::done(Call* of) {
-    auto result = co_await *of;
-    co_return std::move(result);
+    co_return co_await *of;
 }
 
 template <class Operation>
@@ -211,8 +210,7 @@ rota::task<bool> store::put_back_again(time_ms now) {
         co_return false;
     try {
         operations::put_back what{kept->queue, kept->ids, kept->sent, kept->unsure, now};
-        rota::task<bool> putting = perform(std::move(what));
-        (void)co_await std::move(putting);
+        (void)co_await perform(std::move(what));
     } catch (...) {
         unreturned_.keep(std::move(*kept));
         throw;

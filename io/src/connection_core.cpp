@@ -179,8 +179,7 @@ task<bool> connection_core::fill(deadline until, std::source_location where) {
 
 task<bool> connection_core::fill_more(deadline until, std::source_location where) {
     if (buffered().empty()) {
-        const bool any = co_await fill(until, where);
-        co_return any;
+        co_return co_await fill(until, where);
     }
     while (later_.empty()) {
         if (receive_error_ != 0) {

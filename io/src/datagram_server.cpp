@@ -134,8 +134,7 @@ task<void> serve_once(std::shared_ptr<datagram_server::state> s, accepted_socket
     }
     datagram_socket socket(life->core);
     socket.drain_on(s->draining.get_token());
-    task<void> handling = rota::detail::returned(s->on_socket(std::move(socket)));
-    co_await std::move(handling);
+    co_await rota::detail::returned(s->on_socket(std::move(socket)));
 }
 
 std::string text_of(const std::exception_ptr& error) {

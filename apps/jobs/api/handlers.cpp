@@ -122,8 +122,7 @@ task<std::string> read_json_text(const service* s, request* req) {
     if (has_lines(*req))
         throw problem(415, "unsupported_media_type", "the content has to be one JSON value");
     refuse_encoded(*req);
-    std::string text = co_await req->text(s->options().request_bytes_max);
-    co_return std::move(text);
+    co_return co_await req->text(s->options().request_bytes_max);
 }
 
 response json_response(std::string body) {

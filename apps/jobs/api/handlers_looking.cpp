@@ -88,8 +88,7 @@ task<response> configure_queue(service* s, request* req) {
     const queue_settings to = read_settings(doc.root(), s->options());
     task<std::optional<queue_info>> setting =
         s->backing().configure(queue_name(*req), to, s->now());
-    response answer = co_await show_when_set(s, std::move(setting));
-    co_return std::move(answer);
+    co_return co_await show_when_set(s, std::move(setting));
 }
 
 task<response> pause_queue(service* s, request* req) { return set_paused(s, req, true); }
@@ -144,8 +143,7 @@ task<response> list_jobs(service* s, request* req) {
         throw problem(400, "invalid_request",
                       "state has to be queued, delayed, in_progress or dead");
     }
-    response answer = co_await list_state(s, req, *state);
-    co_return std::move(answer);
+    co_return co_await list_state(s, req, *state);
 }
 
 task<response> show_job(service* s, request* req) {

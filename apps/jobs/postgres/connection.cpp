@@ -135,9 +135,8 @@ rota::task<void> postgres_connection::open(milliseconds limit) {
     while (status != PGRES_POLLING_OK) {
         if (status == PGRES_POLLING_FAILED)
             fail("cannot connect to the job store: " + reason());
-        rota::task<void> ready =
-            wait_for_socket(status == PGRES_POLLING_READING ? POLLIN : POLLOUT, until);
-        co_await std::move(ready);
+        const short event = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+        co_await wait_for_socket(event, until);
         status = co_await rota::blocking(std::ref(poll));
     }
     if (PQsetnonblocking(handle_.get(), 1) != 0 || PQenterPipelineMode(handle_.get()) != 1)

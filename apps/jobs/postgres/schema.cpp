@@ -133,9 +133,9 @@ bool others_are_at_it(const std::string& code) {
 /// The version, 0 if there is none yet. One row says it; to be changed under its lock.
 rota::task<std::int64_t> read_version(postgres_connection* on, bool lock) {
     try {
-        rota::task<postgres_result> asking =
-            on->run(lock ? sql::lock_schema.text : "SELECT version FROM rota_schema WHERE one = 1");
-        const postgres_result answer = co_await std::move(asking);
+        const char* const text =
+            lock ? sql::lock_schema.text : "SELECT version FROM rota_schema WHERE one = 1";
+        const postgres_result answer = co_await on->run(text);
         co_return answer.rows() == 0 ? 0 : answer.integer(0, 0);
     } catch (const statement_refused& e) {
         if (e.code() != no_such_table)

@@ -193,13 +193,11 @@ public:
             co_return std::nullopt;
         }
         if constexpr (std::is_void_v<result>) {
-            task<void> working = detail::returned(std::invoke(work, jobs));
-            co_await std::move(working);
+            co_await detail::returned(std::invoke(work, jobs));
             jobs.commit();
             co_return std::monostate();
         } else {
-            task<result> working = detail::returned(std::invoke(work, jobs));
-            result outcome = co_await std::move(working);
+            result outcome = co_await detail::returned(std::invoke(work, jobs));
             if (succeeded(outcome)) {
                 jobs.commit();
             } else {

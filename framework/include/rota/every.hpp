@@ -60,8 +60,7 @@ template <detail::starter F>
         sleep_awaiter wait(due, where);
         co_await wait;
         try {
-            task<void> call = detail::as_void_task(std::ref(function));
-            co_await std::move(call);
+            co_await detail::as_void_task(std::ref(function));
         } catch (const operation_cancelled&) {
             if (stop.stop_requested())
                 throw;

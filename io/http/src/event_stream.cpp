@@ -128,8 +128,7 @@ task<void> event_stream::run(request* asked, source* produce, const event_stream
 task<void> event_stream::produce(source* from) {
     const std::stop_token stopped = co_await current_stop_token;
     try {
-        task<void> producing = under(options_.until, (*from)(*this));
-        co_await std::move(producing);
+        co_await under(options_.until, (*from)(*this));
     } catch (const operation_cancelled&) {
         if (stopped.stop_requested() || !options_.until.stop_requested())
             throw;

@@ -77,8 +77,7 @@ task<std::optional<semaphore::permit>> wait_for_place(places* of, request* req) 
 }
 
 task<response> answer_in_place(semaphore::permit /*held so long*/, task<response> made) {
-    response answer = co_await std::move(made);
-    co_return std::move(answer);
+    co_return co_await std::move(made);
 }
 
 task<response> answer_in_turn(places* of, request* req, next proceed) {
@@ -88,8 +87,7 @@ task<response> answer_in_turn(places* of, request* req, next proceed) {
         busy.header("Retry-After", std::to_string(of->options.retry_after.count()));
         co_return std::move(busy);
     }
-    response answer = co_await proceed(*req);
-    co_return std::move(answer);
+    co_return co_await proceed(*req);
 }
 
 // --- How long ---
@@ -102,8 +100,7 @@ struct clock_state {
 
 task<response> answer_in_time(const clock_state* by, task<response> answering) {
     try {
-        response answer = co_await with_timeout(by->limit, std::move(answering));
-        co_return std::move(answer);
+        co_return co_await with_timeout(by->limit, std::move(answering));
     } catch (const timed_out&) {
         // Below: the page is no part of what is timed.
     }

@@ -125,8 +125,7 @@ void response_writer::add_trailer(std::string_view name, std::string_view value)
 
 task<std::exception_ptr> response_writer::run(body_producer* producer) {
     try {
-        task<void> producing = rota::detail::returned((*producer)(*this));
-        co_await std::move(producing);
+        co_await rota::detail::returned((*producer)(*this));
         finish();
     } catch (...) {
         co_return std::current_exception();

@@ -39,8 +39,7 @@ task<void> serve_taken(taken_connection of) {
         const worker_counters::held counted(of.counters->connections_taken_over);
         wire_takeover client(over, of.asked, *of.limits, of.draining);
         try {
-            task<void> taking = rota::detail::returned(of.taker(client));
-            co_await std::move(taking);
+            co_await rota::detail::returned(of.taker(client));
         } catch (...) {
             error = std::current_exception();
             cut = !client.is_all_told();
@@ -49,8 +48,7 @@ task<void> serve_taken(taken_connection of) {
         error = std::current_exception();
         cut = true;
     }
-    task<void> ending = end_taken(&of, &over, std::move(error), cut);
-    co_await std::move(ending);
+    co_await end_taken(&of, &over, std::move(error), cut);
 }
 
 } // namespace rota::http

@@ -123,8 +123,7 @@ task<void> connection::flush_wire(io::deadline until) {
             co_await written_.wait();
             continue;
         }
-        task<void> all = with_deadline(*until, written_.wait());
-        co_await std::move(all);
+        co_await with_deadline(*until, written_.wait());
     }
     if (lost_)
         throw std::system_error(std::make_error_code(std::errc::connection_reset));

@@ -186,8 +186,7 @@ task<exchange::delivery> request_stream::stream(response* answer) {
     }
     answer_ = begun_answer_ = answer;
     try {
-        task<void> producing = rota::detail::returned(answer->producer()(*this));
-        co_await std::move(producing);
+        co_await rota::detail::returned(answer->producer()(*this));
         end_content();
         co_await wait_sent(0); // it is not sent before it has left
     } catch (...) {

@@ -205,8 +205,7 @@ task<exchange_end> request_stream::serve_taker() {
         const request* const asked = request_forgotten_ ? nullptr : &responder_.asked();
         stream_takeover client(*this, asked, place_.limits, place_.control.draining);
         try {
-            task<void> taking = rota::detail::returned((*taken_over_)(client));
-            co_await std::move(taking);
+            co_await rota::detail::returned((*taken_over_)(client));
         } catch (...) {
             if (!client.is_all_told())
                 throw;

@@ -172,9 +172,7 @@ task<response> coder::code(response answer, coding_choice how) const {
     if (answer.is_file())
         answer.stream_file();
     if (answer.is_whole()) {
-        task<response> coding = code_whole(std::move(answer), *how.coding);
-        response coded = co_await std::move(coding);
-        co_return std::move(coded);
+        co_return co_await code_whole(std::move(answer), *how.coding);
     }
     std::optional<response> coded = code_stream(answer, *how.coding);
     if (coded)
@@ -234,8 +232,7 @@ task<void> coder::produce(const coder* self, format to, std::optional<std::uint6
     const pooled_encoder with(self->local_->encoders, self->how(to));
     (*with).reset(length);
     coding_writer writer(*out, *with, length, self->options_.blocking_bytes, self->places_);
-    task<void> producing = rota::detail::returned((*producer)(writer));
-    co_await std::move(producing);
+    co_await rota::detail::returned((*producer)(writer));
     co_await writer.end();
 }
 

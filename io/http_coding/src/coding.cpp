@@ -18,8 +18,7 @@ task<response> code_later(const coder* self, const error_page* page, const reque
     const coding_choice how = self->prepare(*req, answer, page);
     if (!how.coding)
         co_return std::move(answer);
-    response coded = co_await self->code(std::move(answer), how);
-    co_return std::move(coded);
+    co_return co_await self->code(std::move(answer), how);
 }
 
 /// No coroutine for an answer that is there, and stays as it is.

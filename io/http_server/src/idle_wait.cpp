@@ -18,8 +18,7 @@ task<bool> wait(task<bool> (io::stream::*fill)(io::deadline), io::stream* client
     try {
         const linked_stop either(parent, draining);
         task<bool> filling = (client->*fill)(until);
-        const bool more = co_await filling.under(either.token());
-        co_return more;
+        co_return co_await filling.under(either.token());
     } catch (const timed_out&) {
         co_return false;
     } catch (const operation_cancelled&) {
@@ -28,8 +27,7 @@ task<bool> wait(task<bool> (io::stream::*fill)(io::deadline), io::stream* client
     }
     try { // for what it has just sent
         const auto end = std::min(until, std::chrono::steady_clock::now() + grace);
-        const bool more = co_await (client->*fill)(end);
-        co_return more;
+        co_return co_await (client->*fill)(end);
     } catch (const timed_out&) {
         co_return false;
     }

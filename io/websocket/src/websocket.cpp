@@ -49,8 +49,7 @@ task<void> serve_agreed(io::stream* over, takeover* client, const websocket_term
     ws::conversation of(*over, *terms, *options, stop, draining, *worker::current(), memory);
     std::exception_ptr error;
     try {
-        task<void> serving = rota::detail::returned((*serve)(websocket(of)));
-        co_await std::move(serving);
+        co_await rota::detail::returned((*serve)(websocket(of)));
     } catch (...) {
         error = std::current_exception();
     }
