@@ -4,17 +4,15 @@
 #include <functional>
 #include <map>
 #include <ostream>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
 #include <rota/http/guard.hpp>
-#include <rota/io/endpoint.hpp>
-#include <rota/io/network.hpp>
 
 #include "alt_svc.hpp"
+#include "complaints.hpp"
 #include "jobs/open_store.hpp"
 #include "jobs/service.hpp"
 #include "option_files.hpp"
@@ -218,41 +216,6 @@ void add_tls(CLI::App& app, tls_settings& s) {
         ->needs(port);
 }
 
-/// What is wrong with options that belong together, or nothing.
-std::string complaint_of(const settings& all) {
-    const tls_settings& s = all.tls;
-    if (s.certificates.size() != s.keys.size())
-        return "each --tls-cert needs its --tls-key";
-    if (s.port && s.certificates.empty())
-        return "--tls-port needs --tls-cert and --tls-key";
-    if (all.access_log && all.log_level > spdlog::level::info)
-        return "--access-log is at level info, which --log-level leaves out";
-    return complaint_of_files(all);
-}
-
-/// What the users of a value would not have, or nothing.
-std::string complaint_of_value(const settings& all) {
-    using rota::io::endpoint;
-    const std::pair<const char*, std::function<void()>> uses[] = {
-        {"--host", [&] { (void)endpoint::ip(all.host, all.port); }},
-        {"--unix",
-         [&] {
-             if (!all.unix_path.empty())
-                 (void)endpoint::unix_path(all.unix_path);
-         }},
-        {"--allowed-host", [&] { (void)rota::http::guard({.allowed_hosts = all.allowed_hosts}); }},
-        {"--trusted-proxy", [&] { (void)rota::io::network_list(all.proxies.trusted); }},
-    };
-    for (const auto& [option, use] : uses) {
-        try {
-            use();
-        } catch (const std::invalid_argument& e) {
-            return std::string(option) + ": " + e.what();
-        }
-    }
-    return "";
-}
-
 void add_guard(CLI::App& app, settings& s) {
     take_several(app.add_option("--allowed-host", s.allowed_hosts,
                                 "Names by which /, /v1 and /debug may be asked for, beside "
@@ -411,21 +374,6 @@ void add_limits(CLI::App& app, settings& s) {
         ->group("Limits");
 }
 
-/// What CLI11 says of an option that was given twice is no sentence.
-std::string in_our_words(std::string message) {
-    if (const auto tail = message.find(": At Most 1 required"); tail != std::string::npos)
-        message.replace(tail, std::string::npos, " is given more than once: once is enough");
-    return message;
-}
-
-/// In one line, whatever is in it. Returns the exit code.
-int refuse(std::string why, std::ostream& err) {
-    const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; };
-    std::ranges::replace_if(why, is_control, ' ');
-    err << "rota-http: " << why << " (see --help)\n";
-    return 2;
-}
-
 } // namespace
 
 std::optional<int> read_command_line(int argc, const char* const* argv, settings& into,
@@ -454,11 +402,8 @@ std::optional<int> read_command_line(int argc, const char* const* argv, settings
     } catch (const CLI::ParseError& e) {
         return refuse(in_our_words(e.what()), err);
     }
-    for (const auto complaint : {complaint_of, complaint_of_value}) {
-        if (const std::string wrong = complaint(into); !wrong.empty())
-            return refuse(wrong, err);
-    }
-    return std::nullopt;
+    const std::string wrong = complaint_of(into);
+    return wrong.empty() ? std::nullopt : std::optional(refuse(wrong, err));
 }
 
 } // namespace rota_http
