@@ -224,6 +224,17 @@ def await_problems(text):
             yield code.count("\n", 0, found.start()) + 1, f"{what} is made in what is awaited"
 
 
+def needless_names(text):
+    """Tasks that are named only to be awaited in the next statement, where none of the above is."""
+    named = re.compile(
+        r"^[ \t]*(?:(?:rota::)?task<[^;=\n]*>|auto) (\w+) =\s*([^;{?\[]*);\s+"
+        r"(?=[^;{}]*\bco_await\s+std::move\(\1\))",
+        re.MULTILINE,
+    )
+    for found in named.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, f"{found[1]} needs no name to be awaited"
+
+
 def covered_elsewhere(files, root):
     """The exceptions to the rule of stems: what is covered, and what is wrong with the list."""
     covered, wrong = set(), []
@@ -301,6 +312,7 @@ def problems(root):
                 yield from ((path, line, what) for line, what in too_long(functions))
             if path.parts[0] in AWAITING:
                 yield from ((path, line, what) for line, what in await_problems(text))
+                yield from ((path, line, what) for line, what in needless_names(text))
         if path.suffix == ".py":
             yield from ((path, line, what) for line, what in too_long(python_functions(text)))
     elsewhere, wrong = covered_elsewhere(files, root)

@@ -131,6 +131,18 @@ class Tidy(unittest.TestCase):
                       "co_await f([]() -> task<void> { g(job{1}); });", "// co_await f(job{1});"):
             self.assertEqual(findings({"io/src/a.cpp": right + "\n"}), [], right)
 
+    def test_what_is_named_for_nothing(self):
+        for wrong in ("    task<int> a = f(std::move(b));\n    return co_await std::move(a);\n",
+                      "    auto a = rota::f(\n        b);\n    const int c =\n"
+                      "        g(co_await std::move(a));\n"):
+            self.finds("io/src/a.cpp", wrong, "a needs no name")
+        for right in ("    task<int> a = f({b});\n    co_await std::move(a);\n",
+                      "    auto a = b ? f() : g();\n    co_await std::move(a);\n",
+                      "    auto a = f([c] { g(c); });\n    co_await std::move(a);\n",
+                      "    auto a = f();\n    g();\n    co_await std::move(a);\n",
+                      "    task<int> a = f();\n    co_await a.under(b);\n"):
+            self.finds_nothing("io/src/a.cpp", right)
+
     def test_unlisted_source(self):
         self.finds("tests/io/b.cpp", "int b;\n", "no meson.build lists")
 

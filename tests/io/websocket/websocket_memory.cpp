@@ -1,10 +1,15 @@
 // What all WebSockets of a server keep of messages, in whole servers.
 
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include <catch2/catch_test_macros.hpp>
 #include <rota/http/websocket.hpp>
+#include <rota/io/outbox.hpp>
 
+#include "io/watched.hpp"
 #include "peer.hpp"
 
 namespace rota::http {
@@ -54,6 +59,30 @@ TEST_CASE("messages that are put together have a bound over all", "[server]") {
         CHECK(neighbour.gets(answer(1, large)));
     }
     s.drain_and_join();
+}
+
+TEST_CASE("what waits for a client is shared, not copied, by HTTP/1.1 in clear", "[server]") {
+    io::context ctx(two_workers(each_layout()));
+    std::atomic<io::outbox*> outbox{nullptr};
+    router made;
+    made.get("/", serve_websockets([&](websocket ws) -> task<void> {
+                 io::outbox out({.bytes_max = 250'000, .policy = io::when_full::drop_newest});
+                 outbox = &out;
+                 co_await ws.serve(out, echo_large(ws));
+             }));
+    running s(ctx, std::move(made));
+    const std::string big(100'000, 'x');
+    const io::test::watched w(std::string(websocket::binary_frame(big).view()));
+    const peer deaf(s.address());
+    while (outbox == nullptr)
+        std::this_thread::yield();
+    // Two are in the outbox, one waits to be queued, one may be on its way between them.
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (w.holders() < 8 && std::chrono::steady_clock::now() < give_up) {
+        static_cast<void>(outbox.load()->try_send(w.bytes));
+        std::this_thread::yield();
+    }
+    CHECK(w.holders() >= 8);
 }
 
 } // namespace rota::http
