@@ -135,7 +135,11 @@ public:
         co_await write(std::string_view(bytes), until);
     }
     task<void> write_shared(io::shared_bytes bytes, io::deadline until = {}) override {
-        shared_ += takes_shared_ ? bytes.size() : 0;
+        if (!takes_shared_) {
+            co_await stream::write_shared(std::move(bytes), until);
+            co_return;
+        }
+        shared_ += bytes.size();
         co_await write(bytes.view(), until);
     }
     bool try_write(std::string_view bytes) override {

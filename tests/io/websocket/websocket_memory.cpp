@@ -66,12 +66,12 @@ TEST_CASE("what waits for a client is shared, not copied, by HTTP/1.1 in clear",
     std::atomic<io::outbox*> outbox{nullptr};
     router made;
     made.get("/", serve_websockets([&](websocket ws) -> task<void> {
-                 io::outbox out({.bytes_max = 250'000, .policy = io::when_full::drop_newest});
+                 io::outbox out({.bytes_max = 25'000, .policy = io::when_full::drop_newest});
                  outbox = &out;
                  co_await ws.serve(out, echo_large(ws));
              }));
     running s(ctx, std::move(made));
-    const std::string big(100'000, 'x');
+    const std::string big(10'000, 'x');
     const io::test::watched w(std::string(websocket::binary_frame(big).view()));
     const peer deaf(s.address());
     while (outbox == nullptr)
