@@ -76,7 +76,9 @@ task<std::optional<semaphore::permit>> wait_for_place(places* of, request* req) 
     co_return std::nullopt;
 }
 
-task<response> answer_in_place(semaphore::permit /*held so long*/, task<response> made) {
+/// The place is held so long, and no longer: a task's parameters are there until it is gone.
+task<response> answer_in_place(semaphore::permit place, task<response> made) {
+    const semaphore::permit held = std::move(place);
     co_return co_await std::move(made);
 }
 

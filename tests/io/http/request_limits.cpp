@@ -28,6 +28,9 @@ struct two_clients {
             co_await open.wait();
             co_return response::text("in\n");
         });
+        routes.get("/stream", [this](request&) -> task<response> {
+            co_return response::stream([this](body_writer& to) { return write_late(&to); });
+        });
         for (auto [client, routine] : {std::pair(&one, &first), std::pair(&two, &second)})
             *routine = scheduler.spawn(serve_connection(client, &routes, &limits, {}), {});
     }
@@ -36,9 +39,13 @@ struct two_clients {
             each->request_stop();
         scheduler.run();
     }
-    void ask(test::memory_stream& from) {
-        from.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    void ask(test::memory_stream& from, const std::string& what = "/") {
+        from.send("GET " + what + " HTTP/1.1\r\nHost: a\r\n\r\n");
         scheduler.run();
+    }
+    task<void> write_late(body_writer* to) {
+        co_await open.wait();
+        co_await to->write("late\n");
     }
 
     event open;
@@ -116,6 +123,17 @@ TEST_CASE("so many at once, some wait, others are refused") {
     CHECK(s.one.receive().ends_with("\r\nin\n"));
     s.ask(s.two);
     CHECK(s.two.receive().ends_with("\r\nin\n")); // there is room again
+}
+
+TEST_CASE("what a stream writes takes nobody's place") {
+    two_clients s({.at_once = 1, .waiting_max = 0});
+    s.ask(s.one, "/stream");
+    s.ask(s.two);
+    CHECK(s.entered == 1);
+    s.open.set();
+    s.scheduler.run();
+    CHECK(s.one.receive().contains("late\n"));
+    CHECK(s.two.receive().ends_with("\r\nin\n"));
 }
 
 TEST_CASE("one that waits has its turn, or is told after a while") {

@@ -107,7 +107,7 @@ private:
 namespace detail {
 
 template <class Change>
-task<response> change_later(task<response> made, Change change) {
+task<response> change_later(Change change, task<response> made) { // made goes first
     response answer = co_await std::move(made);
     change(answer);
     co_return std::move(answer);
@@ -124,7 +124,7 @@ template <std::invocable<response&> Change>
 [[nodiscard]] task<response> then(task<response> made, Change change) {
     response* const there = made.ready();
     if (there == nullptr)
-        return detail::change_later(std::move(made), std::move(change));
+        return detail::change_later(std::move(change), std::move(made));
     change(*there);
     return made;
 }
