@@ -91,8 +91,8 @@ response responder::answer_unrouted() {
         account(answer);
         return true;
     }
-    kept_ = on_.try_keep(answer);
-    ready_.reset(new pooled_response{std::move(answer)});
+    ready_.reset(new pooled_response{std::move(answer)}); // what may throw comes first
+    kept_ = on_.try_keep(ready_->answer);
     return kept_;
 }
 
@@ -142,7 +142,8 @@ task<exchange_end> responder::answer() {
             const worker_counters::held counted(place_.counters.requests_in_flight);
             if (!going_.valid())
                 going_ = router_access::dispatch(*request_, match_);
-            response made = co_await std::move(going_);
+            task<response> going = std::move(going_); // gone before the answer is sent
+            response made = co_await std::move(going);
             answer.emplace(std::move(made));
         } catch (...) {
             error = std::current_exception();
@@ -185,14 +186,13 @@ task<exchange_end> responder::answer() {
         account(*answer);
         co_return exchange_end::answered;
     }
-    if (on_.try_keep(*answer)) {
-        kept_ = true;
-        ready_.reset(new pooled_response{*std::move(answer)});
+    ready_.reset(new pooled_response{*std::move(answer)});
+    kept_ = on_.try_keep(ready_->answer);
+    if (kept_)
         co_return exchange_end::answered;
-    }
-    answer->share_owned(); // so that it can be sent from where it is
-    const exchange::delivery done = co_await on_.send(&*answer);
-    account(*answer, done.bytes);
+    ready_->answer.share_owned(); // so that it can be sent from where it is
+    const exchange::delivery done = co_await on_.send(&ready_->answer);
+    account(ready_->answer, done.bytes);
     if (done.error)
         std::rethrow_exception(done.error);
     co_return exchange_end::answered;

@@ -62,8 +62,14 @@ task<void> connection::serve(std::string_view begun) {
         engine_.forget(one->id());
         one->close();
         one->end_waits();
-        if (one->keeps_answer())
-            one->end_kept();
+        try {
+            if (one->keeps_answer())
+                one->end_kept();
+        } catch (...) { // the handlers are to be awaited yet
+            lost_ = true;
+            if (!error)
+                error = std::current_exception();
+        }
     }
     handlers.request_stop();
     co_await handlers.ended();
