@@ -5,17 +5,6 @@
 
 #include <rota/thread_end.hpp>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define ROTA_POOL_FRAMES 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define ROTA_POOL_FRAMES 0
-#endif
-#endif
-#ifndef ROTA_POOL_FRAMES
-#define ROTA_POOL_FRAMES 1
-#endif
-
 namespace rota::frame_pool {
 namespace {
 
@@ -72,7 +61,7 @@ constexpr std::size_t class_of(std::size_t bytes) noexcept {
 
 void* allocate(std::size_t bytes) {
     const std::size_t index = class_of(bytes);
-    if (!ROTA_POOL_FRAMES || index >= classes)
+    if (!keeps || index >= classes)
         return ::operator new(bytes);
     free_list& list = local.lists[index];
     if (list.head == nullptr)
@@ -85,7 +74,7 @@ void* allocate(std::size_t bytes) {
 
 void deallocate(void* memory, std::size_t bytes) noexcept {
     const std::size_t index = class_of(bytes);
-    if (!ROTA_POOL_FRAMES || index >= classes || local.lists[index].count == kept_per_class ||
+    if (!keeps || index >= classes || local.lists[index].count == kept_per_class ||
         (!local.keeps && !begin_to_keep())) {
         ::operator delete(memory);
         return;

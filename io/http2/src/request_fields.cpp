@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <new>
 #include <system_error>
 #include <utility>
 
+#include <rota/detail/frame_pool.hpp>
 #include <rota/http/detail/expect.hpp>
 #include <rota/http/detail/host.hpp>
 #include <rota/http/detail/kept_text.hpp>
 #include <rota/http/detail/trailer_rules.hpp>
 #include <rota/http/fields.hpp>
 #include <rota/http/percent.hpp>
+#include <rota/thread_end.hpp>
 
 namespace rota::http::h2 {
 namespace {
@@ -29,7 +32,27 @@ struct buffers {
 };
 constexpr std::size_t spare_max = 64;
 constexpr std::size_t spare_fields_max = 64;
-thread_local std::vector<buffers> spare;
+
+/// Of the last ones that have gone on this thread; null if there are none, or it ends.
+constinit thread_local std::vector<buffers>* spare = nullptr;
+
+void drop_spare(void* kept) noexcept {
+    delete static_cast<std::vector<buffers>*>(kept);
+    spare = nullptr;
+}
+
+/// Throws std::bad_alloc.
+std::vector<buffers>& spare_here() {
+    static const thread_end end(&drop_spare);
+    if (spare == nullptr) {
+        auto made = std::make_unique<std::vector<buffers>>();
+        made->reserve(spare_max);
+        if (!end.note(made.get()))
+            throw std::bad_alloc();
+        spare = made.release();
+    }
+    return *spare;
+}
 
 /// As HTTP/1.1 has it (RFC 3986 is ASCII); controls are seen to.
 bool is_of_no_target(char c) noexcept {
@@ -58,24 +81,31 @@ std::string_view without_default_port(std::string_view authority, bool https) no
 
 /// Those of the last ones that have gone are the next ones': several hundred instructions less.
 request_fields::request_fields(const parser_limits& limits) noexcept : limits_(&limits) {
-    if (spare.empty())
+    if (spare == nullptr || spare->empty())
         return;
-    text_.swap(spare.back().text);
-    head_.fields.swap(spare.back().fields);
-    spare.pop_back();
+    text_.swap(spare->back().text);
+    head_.fields.swap(spare->back().fields);
+    spare->pop_back();
 }
 
 request_fields::~request_fields() {
-    if (spare.size() == spare_max || text_.capacity() > detail::kept_capacity_max ||
+    if (!frame_pool::keeps || text_.capacity() > detail::kept_capacity_max ||
         head_.fields.capacity() > spare_fields_max)
         return;
     try {
-        spare.reserve(spare_max);
+        std::vector<buffers>& to = spare_here();
+        if (to.size() == spare_max)
+            return;
         text_.clear();
         head_.fields.clear();
-        spare.push_back({std::move(text_), std::move(head_.fields)});
+        to.push_back({std::move(text_), std::move(head_.fields)});
     } catch (const std::bad_alloc&) { // then there is none to spare
     }
+}
+
+void request_fields::forget_spare() noexcept {
+    if (spare != nullptr)
+        spare->clear();
 }
 
 void request_fields::refuse(int status, const char* reason) noexcept {

@@ -27,11 +27,12 @@ struct refusal {
 class request_fields {
 public:
     /// `limits` outlives it.
-    /// `limits` outlive it.
     explicit request_fields(const parser_limits& limits) noexcept;
     request_fields(const request_fields&) = delete;
     request_fields& operator=(const request_fields&) = delete;
     ~request_fields();
+    /// Gives back what the calling thread keeps of those that have gone, for the next ones.
+    static void forget_spare() noexcept;
 
     /// The next field.
     void add(std::string_view name, std::string_view value);

@@ -11,6 +11,19 @@
 /// seen.
 namespace rota::frame_pool {
 
+/// Whether it keeps anything: not under a sanitizer, nor shall its like.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool keeps = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool keeps = false;
+#else
+inline constexpr bool keeps = true;
+#endif
+#else
+inline constexpr bool keeps = true;
+#endif
+
 /// Returns at least `bytes` bytes, aligned for any fundamental type. Throws std::bad_alloc.
 /// Thread-safety: any thread; no lock is taken.
 [[nodiscard]] void* allocate(std::size_t bytes);
