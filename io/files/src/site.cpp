@@ -389,7 +389,10 @@ task<response> site::answer(request& asked, std::string_view path) {
         return answer_directory(&asked, std::move(name));
     if (slash)
         name += options_.index;
-    const auto now = worker::current()->turn_time();
+    const worker* const home = worker::current();
+    if (home == nullptr) // called where it cannot be awaited
+        return look_and_answer(&asked, std::move(name), slash);
+    const auto now = home->turn_time();
     if (const site_file_ptr known = cache_->find(name, now); known && holds(name, *known, now)) {
         const representation& chosen = choose_representation(asked, *known);
         if (&chosen == &known->plain || is_as_found(chosen))
