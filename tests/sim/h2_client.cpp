@@ -211,6 +211,9 @@ private:
             block +=
                 hpack_field(":protocol", "websocket") + hpack_field("sec-websocket-version", "13");
         }
+        if (!s.asked.id.empty())
+            block += hpack_field("x-request-id", s.asked.id);
+        in_.log.asked(s.asked.target);
         const bool content = s.asked.method == "POST" || s.is_websocket();
         if (content && !s.asked.chunked)
             block += hpack_field("content-length", fmt::format("{}", s.unsent.size()));
@@ -347,6 +350,8 @@ private:
         here().note("stream {}: {}, {} {}", f.stream, head.status, s.asked.method, s.asked.target);
         s.status = head.status;
         s.length = head.length;
+        here().require(head.id == s.asked.id || head.status != s.asked.status,
+                       "an answer has another's name");
         here().require(s.asked.status == 0 || head.status == s.asked.status ||
                            ((head.status == 500 || head.status == 503) && memory::was_short()) ||
                            (s.is_websocket() && head.status == 503 && in_.s->ending()),
@@ -364,6 +369,8 @@ private:
             return;
         s.ended = true;
         here().require(!s.length || s.length == s.body.size(), "a length is not what comes");
+        if (!s.is_websocket())
+            in_.log.seen(s.asked.target, s.status.value_or(0), s.body.size());
         if (s.status == 200) {
             here().require(s.asked.status != 0, "what has no end is whole");
             if (may_say_why(s)) {

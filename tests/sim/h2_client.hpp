@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "access_book.hpp"
 #include "memory.hpp"
 #include "scenario.hpp"
 
@@ -22,6 +23,7 @@ struct h2_host {
     std::set<std::string> waiting{};    // handlers that do so until they are stopped
     std::set<std::string> begun{};      // all of these that there were
     std::size_t clients = 0;            // so far
+    access_book log{};                  // but for WebSockets
 
     /// Whether what has been begun is to be served.
     [[nodiscard]] bool serves() const {

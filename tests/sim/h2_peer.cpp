@@ -191,6 +191,8 @@ hpack_head read_hpack(std::string_view block) {
             head.status = static_cast<int>(decimal(value));
         else if (index == content_length || name == "content-length")
             head.length = decimal(value);
+        else if (name == "x-request-id")
+            head.id = value;
     }
     return head;
 }

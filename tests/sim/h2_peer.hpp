@@ -60,6 +60,7 @@ std::string hpack_field(std::string_view name, std::string_view value);
 struct hpack_head {
     int status = 0;
     std::optional<std::size_t> length; ///< content-length
+    std::string id{};                  ///< x-request-id
 };
 /// What matters of an answer's fields, which must not use the dynamic table; else it fails the run.
 hpack_head read_hpack(std::string_view block);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "access_book.hpp"
 #include "http_peer.hpp"
 #include "http_run.hpp"
 #include "http_site.hpp"
@@ -15,6 +16,7 @@ struct rules {
     const scenario* s;
     const way_in* by;
     bool hurry; ///< the server's time limits are as short as the network's delays
+    access_book* log;
 };
 
 /// Reads the answers to `all`: each exact, in order. Fewer only where there is an excuse, and then
@@ -38,6 +40,8 @@ bool check_answers(const rules& with, peer& p, const std::vector<exchange>& all,
         here().require(e.status != 0, "a file is whole that is not");
         here().require(a->status == e.status, "an answer is of another status");
         here().require(a->status != 200 || a->body == e.body, "an answer is not exact");
+        here().require(a->field("X-Request-Id") == e.id, "an answer has another's name");
+        with.log->seen(e.target, a->status, a->body.size());
         if (a->closes) { // also behind content in chunks that nobody wanted
             here().require(excused || e.status == 404, "a connection is closed for no reason");
             return false;
@@ -66,6 +70,7 @@ void http_client(const rules& with) {
     for (std::size_t count = r.between(1, 6); count != 0; --count) {
         all.push_back(draw_exchange(r));
         texts.push_back(all.back().text());
+        with.log->asked(all.back().target);
         text += texts.back();
     }
     const std::size_t way = r.below(8);
@@ -123,8 +128,10 @@ rota::http::server_options draw_options(random& r, bool hurry) {
 void serve_site(const way_in& by) {
     random& r = here().rng();
     scenario s;
-    const rules with{.s = &s, .by = &by, .hurry = by.may_hurry && r.chance(300)};
+    access_book log;
+    const rules with{.s = &s, .by = &by, .hurry = by.may_hurry && r.chance(300), .log = &log};
     rota::http::server_options options = draw_options(r, with.hurry);
+    options.hooks.on_access = [&log](const rota::http::access_entry& e) { log.write(e); };
     if (by.open)
         by.open(options);
     const rota::io::shared_file from = make_file(site_file_bytes);
@@ -139,6 +146,7 @@ void serve_site(const way_in& by) {
              .drain = [&server] { server.drain(); },
              .connections = [&server] { return server.connections(); },
              .connections_max = options.max_connections});
+    log.check();
 }
 
 void run_http() {

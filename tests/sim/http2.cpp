@@ -86,6 +86,10 @@ void run_http2() {
                .streams_max = options.limits.http2.streams_max,
                .large = large,
                .drain_timeout = options.drain_timeout};
+    options.hooks.on_access = [&in](const rota::http::access_entry& e) {
+        if (e.target != "/ws")
+            in.log.write(e);
+    };
     const rota::io::shared_file from = make_file(site_file_bytes);
     rota::http::router routes = site_routes(from);
     routes.get("/wait/{name}",
@@ -111,6 +115,7 @@ void run_http2() {
                  },
              .connections = [&server] { return server.connections(); },
              .connections_max = options.max_connections});
+    in.log.check();
 }
 
 } // namespace sim

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <rota/http/request_id.hpp>
 #include <rota/sleep.hpp>
 #include <rota/yield.hpp>
 
@@ -76,7 +77,9 @@ rota::io::shared_file make_file(std::size_t bytes) {
     return rota::io::shared_file(fd);
 }
 
-rota::http::router site_routes(const rota::io::shared_file& from) {
+namespace {
+
+rota::http::router bare_routes(const rota::io::shared_file& from) {
     rota::http::router r;
     r.get("/file/{count}", [from](const request& req) { return file(from, count_of(req), 0); });
     r.get("/short/{count}", [from](const request& req) {
@@ -92,9 +95,30 @@ rota::http::router site_routes(const rota::io::shared_file& from) {
     return r;
 }
 
-std::string exchange::text() const { return request_text(method, target, content, chunked); }
+} // namespace
 
-exchange draw_exchange(random& r) {
+rota::http::router site_routes(const rota::io::shared_file& from) {
+    rota::http::router r = bare_routes(from);
+    rota::http::router named = bare_routes(from);
+    named.use(rota::http::request_id());
+    named.use([](request& req, rota::http::next proceed) {
+        return then(proceed(req), [id = std::string(req.id())](response& answer) {
+            here().require(answer.headers().find("X-Request-Id").value_or(id) == id,
+                           "a request is named twice");
+        });
+    });
+    r.mount("/named", std::move(named));
+    return r;
+}
+
+std::string exchange::text() const {
+    const std::string name = id.empty() ? "" : fmt::format("X-Request-Id: {}\r\n", id);
+    return request_text(method, target, content, chunked, name);
+}
+
+namespace {
+
+exchange draw_bare(random& r) {
     const std::size_t size = r.chance(200) ? r.below(5000) : r.below(100);
     switch (r.below(9)) {
     case 0: {
@@ -125,6 +149,17 @@ exchange draw_exchange(random& r) {
     default:
         return {"GET", "/plain", "", false, 200, "hello"};
     }
+}
+
+} // namespace
+
+exchange draw_exchange(random& r) {
+    exchange drawn = draw_bare(r);
+    if (r.chance(400)) {
+        drawn.target.insert(0, "/named");
+        drawn.id = fmt::format("{}-{}", drawn.method, r.below(1'000'000));
+    }
+    return drawn;
 }
 
 } // namespace sim

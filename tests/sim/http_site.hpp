@@ -25,6 +25,7 @@ struct exchange {
     bool chunked; ///< where there is a choice
     int status;   ///< 0: it is never whole
     std::string body;
+    std::string id{}; ///< if it has one, X-Request-Id is that, and the answer's, too
 
     /// As HTTP/1.1 has it.
     [[nodiscard]] std::string text() const;

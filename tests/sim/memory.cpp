@@ -9,6 +9,9 @@
 
 #include "fiber.hpp"
 #include "world.hpp"
+#ifdef ROTA_SIM_HTTP2
+#include "request_fields.hpp"
+#endif
 
 namespace sim {
 namespace {
@@ -27,6 +30,9 @@ struct {
 
 void memory::draw(std::uint64_t seed) noexcept {
     state = {};
+#ifdef ROTA_SIM_HTTP2
+    rota::http::h2::request_fields::forget_spare(); // a run is the same behind any other
+#endif
     state.draws = random(~seed);
     state.drawn = state.draws.chance(250);
     constexpr unsigned rates[] = {0, 0, 20, 200, 2'000, 10'000};
