@@ -142,12 +142,12 @@ task<exchange_end> responder::answer() {
             const worker_counters::held counted(place_.counters.requests_in_flight);
             if (!going_.valid())
                 going_ = router_access::dispatch(*request_, match_);
-            task<response> going = std::move(going_); // gone before the answer is sent
-            response made = co_await std::move(going);
+            response made = co_await std::move(going_);
             answer.emplace(std::move(made));
         } catch (...) {
             error = std::current_exception();
         }
+        going_.drop(); // before the answer is sent
         if (error)
             answer.emplace(error_answer(failure_of(error)));
     }
