@@ -200,6 +200,21 @@ class Servers(unittest.TestCase):
         self.assertLessEqual({"rota", "beast", "gorilla"}, able)
         self.assertFalse({"nginx", "h2o", "go"} & able)
 
+    def test_who_has_files(self):
+        known = servers.known_servers(Path("/x/rota-http"), Path("/x/build"))
+        many = workloads.NAMED["files-many"]
+        self.assertEqual(many.answer, b"x" * 2048)
+        able = {one for one, server in known.items() if server.can(many)}
+        self.assertLessEqual({"rota", "nginx", "h2o"}, able)
+        self.assertFalse({"asio", "go", "floor", "target", "nghttpd"} & able)
+        with tempfile.TemporaryDirectory() as folder:
+            running = servers.Running(known["nginx"], folder, 1, None)
+            running.write_pages()
+            for path, body in workloads.FILES.items():
+                self.assertEqual((running.folder / "pages" / path[1:]).read_bytes(), body)
+            small = list((running.folder / "pages/files/small").iterdir())
+            self.assertEqual(len(small), workloads.SMALL_FILES_COUNT)
+
     def test_ports(self):
         row = {"name": "a", "command": ["a", "{port}", "{tls_port}"], "port": 7}
         server = servers.parse_row({**row, "speaks": ["HTTP/1.1", "TLS"]}, Path("/"), {})
