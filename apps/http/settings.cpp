@@ -293,11 +293,13 @@ void add_running(CLI::App& app, settings& s) {
         ->default_str("0");
     add_choice<topology>(
         app, "--topology", s.topology,
-        {{"split", topology::split},
+        {{"auto", topology::automatic},
+         {"split", topology::split},
          {"per_worker", topology::per_worker},
          {"dedicated", topology::dedicated}},
         "split: one ring receives for all workers, one sends; per_worker: each has its own; "
-        "dedicated: as split, and nothing runs or is sent on another's thread");
+        "dedicated: as split, and nothing runs or is sent on another's thread; auto: split, "
+        "per_worker for one worker on one core");
     add_choice<backend_kind>(app, "--backend", s.backend,
                              {{"auto", backend_kind::automatic},
                               {"io_uring", backend_kind::io_uring},

@@ -60,7 +60,7 @@ struct settings {
 
     std::size_t workers = 0;     ///< 0: one for each core
     std::size_t workers_max = 0; ///< under load; 0: never more than `workers`
-    rota::io::topology topology = rota::io::topology::split;
+    rota::io::topology topology = rota::io::topology::automatic;
     rota::io::backend_kind backend = rota::io::backend_kind::automatic;
 
     std::size_t max_connections = 16'000;

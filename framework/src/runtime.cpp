@@ -9,23 +9,14 @@
 #include <system_error>
 #include <thread>
 
+#include <rota/detail/usable_cores.hpp>
 #include <rota/stall_watch.hpp>
-#include <sched.h>
 
 namespace rota {
 namespace {
 
-std::size_t usable_cores() noexcept {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (::sched_getaffinity(0, sizeof set, &set) == 0) {
-        return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
-    }
-    return std::max(1U, std::thread::hardware_concurrency());
-}
-
 std::size_t workers_wanted(const runtime_options& options) noexcept {
-    return options.workers == 0 ? usable_cores() : options.workers;
+    return options.workers == 0 ? detail::usable_cores() : options.workers;
 }
 
 std::size_t most_workers_wanted(const runtime_options& options) noexcept {

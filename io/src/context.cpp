@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 #include <rota/detail/parker.hpp>
+#include <rota/detail/usable_cores.hpp>
 #include <rota/io/log.hpp>
 #include <rota/stall_watch.hpp>
 #include <rota/time_span.hpp>
@@ -109,8 +110,17 @@ void validate(const reactor_options& o) {
             "receive_buffers of receive_buffer_bytes must not be more than 16 GiB");
 }
 
+/// See topology::automatic.
+topology usual_topology(const context_options& o) noexcept {
+    const bool one_core = rota::detail::usable_cores() == 1;
+    const bool one_worker = o.workers == 1 || (o.workers == 0 && one_core);
+    return one_core && one_worker && o.workers_max <= 1 ? topology::per_worker : topology::split;
+}
+
 context_options checked(context_options o) {
     validate(o.reactor);
+    if (o.reactor.topology == topology::automatic)
+        o.reactor.topology = usual_topology(o);
     o.reactor.linger = at_most_ten_years(o.reactor.linger);
     return o;
 }
@@ -119,6 +129,8 @@ context_options checked(context_options o) {
 
 std::string_view to_string(topology t) noexcept {
     switch (t) {
+    case topology::automatic:
+        return "auto";
     case topology::split:
         return "split";
     case topology::per_worker:

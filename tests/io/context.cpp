@@ -6,13 +6,16 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include <catch2/catch_test_macros.hpp>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <rota/blocking.hpp>
+#include <rota/detail/usable_cores.hpp>
 #include <rota/sleep.hpp>
 
 #include "framework/death.hpp"
@@ -216,6 +219,35 @@ TEST_CASE("what was chosen can be asked") {
     CHECK(ctx.options().topology == how.topology);
     CHECK(to_string(topology::split) == "split");
     CHECK(to_string(backend_kind::automatic) == "auto");
+}
+
+topology chosen_for(std::size_t workers, std::size_t workers_max = 0) {
+    context_options o;
+    o.workers = workers;
+    o.workers_max = workers_max;
+    return context(o).options().topology;
+}
+
+TEST_CASE("one worker on one core has no thread beside it, unless that is asked for") {
+    if (rota::detail::usable_cores() > 1) {
+        CHECK(chosen_for(1) == topology::split);
+        CHECK(chosen_for(0) == topology::split);
+    }
+    std::thread([] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
+        REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+        CHECK(chosen_for(1) == topology::per_worker);
+        CHECK(chosen_for(0) == topology::per_worker);
+        CHECK(chosen_for(2) == topology::split);
+        CHECK(chosen_for(1, 4) == topology::split);
+        context_options o;
+        o.workers = 1;
+        o.reactor.topology = topology::split;
+        CHECK(context(o).options().topology == topology::split);
+    }).join();
+    CHECK(to_string(topology::automatic) == "auto");
 }
 
 TEST_CASE("workers come and go while connections are served") {

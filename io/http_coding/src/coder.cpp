@@ -4,10 +4,10 @@
 #include <functional>
 #include <span>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include <rota/blocking.hpp>
+#include <rota/detail/usable_cores.hpp>
 #include <rota/http/detail/vary.hpp>
 #include <rota/http/error.hpp>
 #include <rota/http/status.hpp>
@@ -33,9 +33,7 @@ coding_options checked(coding_options options) {
 
 /// How many contents are compressed on threads of blocking() at once. More than there are cores
 /// would be no faster, and one connection, which can ask for 128, would keep all these threads.
-std::size_t compressed_at_once() noexcept {
-    return std::max(1U, std::thread::hardware_concurrency());
-}
+std::size_t compressed_at_once() noexcept { return rota::detail::usable_cores(); }
 
 /// `text` as the content of `answer`.
 response with_content(std::string text, response& answer) {

@@ -37,7 +37,7 @@ TEST_CASE("without options the defaults hold") {
     CHECK_FALSE(r.code);
     CHECK(r.result.host == "127.0.0.1");
     CHECK(r.result.port == 8080);
-    CHECK(r.result.topology == rota::io::topology::split);
+    CHECK(r.result.topology == rota::io::topology::automatic);
     CHECK(r.result.store == "sqlite:rota-jobs.db");
     CHECK_FALSE(r.result.store_given);
 }

@@ -9,6 +9,8 @@ namespace rota::io {
 
 /// How rings are laid out over threads. The same connections, the same API.
 enum class topology {
+    automatic, ///< per_worker for one worker on one core, where a second thread only has to be
+               ///< waited for; else split
     split, ///< one thread receives for all workers, one sends; idle workers' light work runs on the
            ///< receiving one
     per_worker, ///< each worker has rings of its own and sleeps in them
@@ -23,7 +25,7 @@ enum class backend_kind { automatic, io_uring, epoll };
 [[nodiscard]] std::string_view to_string(backend_kind b) noexcept;
 
 struct reactor_options {
-    io::topology topology = topology::split;
+    io::topology topology = topology::automatic;
     backend_kind backend = backend_kind::automatic;
     unsigned ring_entries = 1024;   ///< of each ring; halved while the kernel has no memory for it
     unsigned receive_buffers = 512; ///< per worker, a power of two up to 32768
