@@ -53,6 +53,13 @@ int where_uring_is_refused(int (*body)(), int error, unsigned above = 0) {
     return in_a_container(body, [=] { return refuse_uring(error, above); });
 }
 
+topology chosen_for(std::size_t workers, std::size_t workers_max = 0) {
+    context_options o;
+    o.workers = workers;
+    o.workers_max = workers_max;
+    return context(o).options().topology;
+}
+
 /// 0 if a context on what there is serves a client, and that is as expected.
 int serve_on(backend_kind expected, topology how = topology::split, std::size_t workers = 1) {
     context_options o;
@@ -219,13 +226,6 @@ TEST_CASE("what was chosen can be asked") {
     CHECK(ctx.options().topology == how.topology);
     CHECK(to_string(topology::split) == "split");
     CHECK(to_string(backend_kind::automatic) == "auto");
-}
-
-topology chosen_for(std::size_t workers, std::size_t workers_max = 0) {
-    context_options o;
-    o.workers = workers;
-    o.workers_max = workers_max;
-    return context(o).options().topology;
 }
 
 TEST_CASE("one worker on one core has no thread beside it, unless that is asked for") {
