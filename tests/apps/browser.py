@@ -156,8 +156,14 @@ class Browser:
         raise AssertionError(f"Tab does not lead to {element_id}, only to {passed}")
 
     def click(self, selector):
-        found = self.call("POST", "/element", {"using": "css selector", "value": selector})
-        self.call("POST", f"/element/{found[ELEMENT]}/click")
+        """The first that is there: again if the page has put another in its place meanwhile."""
+        for tries_left in range(9, -1, -1):
+            found = self.call("POST", "/element", {"using": "css selector", "value": selector})
+            try:
+                return self.call("POST", f"/element/{found[ELEMENT]}/click")
+            except WebDriverError as error:
+                if tries_left == 0 or "stale element reference" not in str(error):
+                    raise
 
     def cdp(self, command, **parameters):
         """A command of the browser's own protocol, for what the standard has not."""
