@@ -118,10 +118,11 @@ private:
         send({h2_frame::goaway, 0, 0, h2_number(0) + h2_number(no_error)});
     }
 
+    /// It may have to wait for others, slow ones, to be accepted at all.
     void wait_for_end() {
         peer::event e = peer::event::bytes;
         while (e == peer::event::bytes) {
-            e = p_.wait(here().now() + std::chrono::minutes(1));
+            e = p_.wait(here().now() + std::chrono::minutes(10));
             read();
         }
         here().require(e != peer::event::late, "a connection does not end behind its client");
