@@ -14,7 +14,7 @@ namespace three_questions {
 /// all, is asked for again.
 rota::generator<std::string, std::string, outcome> ask_three_questions();
 
-/// Returns what the keeper, or whoever is left to speak, says at the end. One line.
+/// Returns the line that ends a dialogue with `result`.
 [[nodiscard]] std::string farewell(outcome result);
 
 } // namespace three_questions

@@ -82,9 +82,10 @@ public:
     void begin_work() noexcept { busy_ = true; }
     /// True if it is answered, or keeps_answer(); else answer() has to.
     [[nodiscard]] bool answer_at_once();
-    /// Its answer leaves as the client has room for it, and no handler is at work.
+    /// Returns whether its answer leaves as the client has room for it, while no handler is at
+    /// work.
     [[nodiscard]] bool keeps_answer() const noexcept { return responder_.has_kept(); }
-    /// It has left, or never will.
+    /// Accounts that answer, and lets the request go: all of it has left, or never will.
     void end_kept();
     [[nodiscard]] task<void> answer();
     /// Answers without a look at what the request is about.

@@ -76,9 +76,9 @@ public:
     /// Counts an answer that has been sent, and calls the hook with it. `bytes` of its content were
     /// sent, if that is known; else all.
     void account(const response& answer, std::optional<std::uint64_t> bytes = {});
-    /// The same for one that the wire has kept (exchange::try_keep()).
+    /// Does the same for the answer that the wire has kept (exchange::try_keep()).
     void account_kept(std::uint64_t bytes);
-    /// Whether there is one.
+    /// Returns whether there is one.
     [[nodiscard]] bool has_kept() const noexcept { return kept_; }
     /// Does so for a request that was begun and has had no answer: 503 if `all_ends`, as its client
     /// would have been told, 499 if that is gone. Does nothing if account() was called.
@@ -109,7 +109,8 @@ private:
     std::optional<request> request_;
     route_match match_;
     task<response> going_; // begun by try_answer(), but it has to wait
-    /// In the memory of frames, which it stands for.
+    /// An answer that waits without a coroutine. From the pool of frames, since it comes and goes
+    /// as often as the frame that would have held it.
     struct pooled_response {
         response answer;
         static void* operator new(std::size_t bytes) { return frame_pool::allocate(bytes); }
@@ -118,8 +119,8 @@ private:
         }
     };
 
-    std::unique_ptr<pooled_response>
-        ready_; // made by try_answer(), but too much for it to send, or kept
+    /// Made by try_answer(), but too much for it to send; or with the wire, see kept_.
+    std::unique_ptr<pooled_response> ready_;
     time_point arrived_;
     time_point answered_;
     bool accounted_ = true; // what was begun; there is nothing at first
