@@ -72,6 +72,7 @@ public:
 
 template <class Yield, class Send, class Return>
 class generator_promise : public coroutine_frame,
+                          public frame_pool::pooled,
                           public generator_inlet<Send>,
                           public generator_result<Return> {
 public:
@@ -105,11 +106,6 @@ public:
         if (error_) {
             std::rethrow_exception(error_);
         }
-    }
-
-    static void* operator new(std::size_t bytes) { return frame_pool::allocate(bytes); }
-    static void operator delete(void* block, std::size_t bytes) noexcept {
-        frame_pool::deallocate(block, bytes);
     }
 
 private:

@@ -54,7 +54,7 @@ void destroy_checked(std::coroutine_handle<> coroutine, const promise_base& prom
 /// All of it belongs to the holder of the baton of the routine's worker (see worker.hpp), so
 /// nothing here is atomic: a child is started inside its parent's await_suspend, and whatever
 /// resumes the child later does so after the parent has gone back to its worker.
-class promise_base : public coroutine_frame {
+class promise_base : public coroutine_frame, public frame_pool::pooled {
 public:
     [[nodiscard]] routine& current_routine() const noexcept { return *routine_; }
     /// Returns the token that ends every wait of this task. The token outlives the task: an
@@ -64,11 +64,6 @@ public:
     void set_context(routine& owner, const std::stop_token& token) noexcept {
         routine_ = &owner;
         stop_token_ = &token;
-    }
-
-    static void* operator new(std::size_t bytes) { return frame_pool::allocate(bytes); }
-    static void operator delete(void* block, std::size_t bytes) noexcept {
-        frame_pool::deallocate(block, bytes);
     }
 
     struct final_awaiter {

@@ -91,7 +91,7 @@ response responder::answer_unrouted() {
         account(answer);
         return true;
     }
-    ready_.reset(new pooled_response{std::move(answer)}); // what may throw comes first
+    ready_.reset(new pooled_response(std::move(answer))); // what may throw comes first
     kept_ = on_.try_keep(ready_->answer);
     return kept_;
 }
@@ -186,7 +186,7 @@ task<exchange_end> responder::answer() {
         account(*answer);
         co_return exchange_end::answered;
     }
-    ready_.reset(new pooled_response{*std::move(answer)});
+    ready_.reset(new pooled_response(*std::move(answer)));
     kept_ = on_.try_keep(ready_->answer);
     if (kept_)
         co_return exchange_end::answered;

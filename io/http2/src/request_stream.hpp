@@ -63,14 +63,12 @@ struct stream_place {
 /// One request and its answer: a stream of a connection, which has it. Its handler may go on after
 /// the stream is closed: then its waits end. It comes from the pool of frames: the memory of the
 /// last one that has gone is the next one's, whatever connection it is of.
-class request_stream final : public engine_stream, private exchange, private body_writer {
+class request_stream final : public frame_pool::pooled,
+                             public engine_stream,
+                             private exchange,
+                             private body_writer {
 public:
     request_stream(const stream_place& place, std::int32_t id) noexcept;
-
-    static void* operator new(std::size_t bytes) { return frame_pool::allocate(bytes); }
-    static void operator delete(void* block, std::size_t bytes) noexcept {
-        frame_pool::deallocate(block, bytes);
-    }
 
     [[nodiscard]] std::int32_t id() const noexcept { return id_; }
     [[nodiscard]] request_fields& fields() noexcept { return fields_; }

@@ -31,4 +31,12 @@ inline constexpr bool keeps = true;
 /// Gives back a block that allocate(bytes) returned, from any thread.
 void deallocate(void* block, std::size_t bytes) noexcept;
 
+/// Base of promises, whose frames come from the pool then, and of objects that last as long.
+struct pooled {
+    static void* operator new(std::size_t bytes) { return allocate(bytes); }
+    static void operator delete(void* block, std::size_t bytes) noexcept {
+        deallocate(block, bytes);
+    }
+};
+
 } // namespace rota::frame_pool

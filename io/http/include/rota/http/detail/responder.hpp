@@ -111,12 +111,9 @@ private:
     task<response> going_; // begun by try_answer(), but it has to wait
     /// An answer that waits without a coroutine. From the pool of frames, since it comes and goes
     /// as often as the frame that would have held it.
-    struct pooled_response {
+    struct pooled_response : frame_pool::pooled {
+        explicit pooled_response(response&& made) : answer(std::move(made)) {}
         response answer;
-        static void* operator new(std::size_t bytes) { return frame_pool::allocate(bytes); }
-        static void operator delete(void* block, std::size_t bytes) noexcept {
-            frame_pool::deallocate(block, bytes);
-        }
     };
 
     /// Made by try_answer(), but too much for it to send; or with the wire, see kept_.
